@@ -1,0 +1,23 @@
+"""Deny by default: a page is for people who are logged in, unless it is listed here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.contrib.auth.views import redirect_to_login
+from django.http import HttpRequest, HttpResponse
+
+OPEN = ("/health/", "/login/", "/static/")
+"""Paths anybody may open. Below /api/ each view checks its token or session itself."""
+
+
+class LoginRequired:
+    """Sends strangers to the login page."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if request.path.startswith((*OPEN, "/api/")) or request.user.is_authenticated:
+            return self.get_response(request)
+        return redirect_to_login(request.get_full_path())

@@ -1,0 +1,47 @@
+"""API tokens, one-time login links, the audit trail. People are Django users."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+from apps.core.sql import NextVal
+
+
+class ApiToken(models.Model):
+    """A program's key. Only the SHA-256 of the secret is kept."""
+
+    name = models.CharField(max_length=200)
+    digest = models.CharField(max_length=64, unique=True)
+    scopes = models.JSONField(default=list)
+    created_at = models.DateTimeField(auto_now_add=True)
+    revoked_at = models.DateTimeField(null=True)
+
+
+class LoginLink(models.Model):
+    """A link that logs one person in, once."""
+
+    digest = models.CharField(max_length=64, unique=True)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True)
+
+
+class AuditEntry(models.Model):
+    """One state change: who, what, why. Rows are added, never changed. run_id 0: no run."""
+
+    pk = models.CompositePrimaryKey("run_id", "id")
+    run_id = models.BigIntegerField(default=0)
+    id = models.BigIntegerField(db_default=NextVal("accounts_audit_id"))
+    at_ns = models.BigIntegerField()
+    actor_kind = models.CharField(max_length=20)
+    actor = models.CharField(max_length=200)
+    action = models.CharField(max_length=100)
+    object = models.CharField(max_length=300)
+    before = models.JSONField(default=dict)
+    after = models.JSONField(default=dict)
+    reason = models.TextField(blank=True)
+    request_id = models.CharField(max_length=128, blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["-id"], name="ix_audit_newest")]

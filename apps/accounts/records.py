@@ -1,0 +1,39 @@
+"""Who acts: values without tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SCOPES = ("read", "ingest", "operate")
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """A person, a token or Lastgood itself, with what it may do."""
+
+    kind: str
+    name: str
+    scopes: frozenset[str]
+    user_id: int | None = None
+    token_id: int | None = None
+
+    def may(self, scope: str) -> bool:
+        """Whether this actor has `scope`."""
+        return scope in self.scopes
+
+
+SYSTEM = Actor("system", "lastgood", frozenset(SCOPES))
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRow:
+    """One line of the audit page."""
+
+    id: int
+    at_ns: int
+    actor: str
+    action: str
+    object: str
+    before: dict[str, object]
+    after: dict[str, object]
+    reason: str

@@ -1,0 +1,125 @@
+"""Who may do what, tokens, login links, audit."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from django.contrib.auth.models import AnonymousUser, User
+from django.db import transaction
+from django.utils import timezone
+
+from apps.accounts import store
+from apps.accounts.records import SCOPES, SYSTEM, Actor
+from apps.core.clock import now_ns
+from apps.core.errors import AppError
+
+OPERATORS = "operators"
+LINK_LIFE = timedelta(hours=12)
+TOKEN_CACHE_S = 10.0
+"""How long a verified token is trusted without asking Postgres: revocation takes this long."""
+
+_verified: dict[str, tuple[float, Actor]] = {}
+
+
+class Forbidden(AppError):
+    """The actor lacks a scope."""
+
+
+def make_token(name: str, scopes: list[str], *, actor: Actor = SYSTEM) -> str:
+    """A new API token; shown once, only its hash is kept."""
+    wrong = sorted(set(scopes) - set(SCOPES))
+    if wrong or not scopes:
+        raise AppError(
+            f"unknown scope {', '.join(wrong) or '(none)'}", hint=f"use {', '.join(SCOPES)}"
+        )
+    secret = f"lg_{secrets.token_urlsafe(32)}"
+    with transaction.atomic():
+        token_id = store.add_token(name, secret, scopes)
+        audit(actor, "token.created", f"token {token_id}", after={"name": name, "scopes": scopes})
+    return secret
+
+
+def verify_token(secret: str) -> Actor | None:
+    """The actor behind a token, or None. Remembered for TOKEN_CACHE_S seconds a process."""
+    key = store.digest(secret)
+    hit = _verified.get(key)
+    if hit and hit[0] > time.monotonic():
+        return hit[1]
+    actor = store.token_actor(secret)
+    if actor is None:
+        _verified.pop(key, None)
+        return None
+    if len(_verified) > 10_000:
+        _verified.clear()
+    _verified[key] = (time.monotonic() + TOKEN_CACHE_S, actor)
+    return actor
+
+
+def revoke_token(token_id: int, *, actor: Actor) -> None:
+    """Ends a token."""
+    with transaction.atomic():
+        store.revoke_token(token_id, timezone.now())
+        audit(actor, "token.revoked", f"token {token_id}")
+
+
+def actor_of(user: User | AnonymousUser) -> Actor | None:
+    """A logged-in person as an actor: everybody reads, operators operate, admins do all."""
+    if not isinstance(user, User) or not user.is_active:
+        return None
+    scopes = {"read"}
+    if user.is_superuser:
+        scopes = set(SCOPES)
+    elif user.is_staff or store.in_group(user, OPERATORS):
+        scopes.add("operate")
+    return Actor("user", user.get_username(), frozenset(scopes), user_id=user.pk)
+
+
+def require(actor: Actor | None, scope: str) -> Actor:
+    """The actor, if it has `scope`; Forbidden says which role is missing."""
+    if actor is None or not actor.may(scope):
+        raise Forbidden(
+            f'this needs the scope "{scope}"', hint="ask an administrator for a token or role"
+        )
+    return actor
+
+
+def login_link_secret() -> str:
+    """The secret of a fresh one-time login link for the first administrator."""
+    secret = secrets.token_urlsafe(24)
+    with transaction.atomic():
+        user = store.owner()
+        store.add_login_link(user, secret, timezone.now() + LINK_LIFE)
+        audit(SYSTEM, "login_link.created", f"user {user.get_username()}")
+    return secret
+
+
+def audit(
+    actor: Actor,
+    action: str,
+    obj: str,
+    *,
+    run_id: int = 0,
+    before: Mapping[str, Any] | None = None,
+    after: Mapping[str, Any] | None = None,
+    reason: str = "",
+    request_id: str = "",
+) -> None:
+    """Writes who did what to which object and why, in the caller's transaction."""
+    store.add_audit(
+        {
+            "run_id": run_id,
+            "at_ns": now_ns(),
+            "actor_kind": actor.kind,
+            "actor": actor.name,
+            "action": action,
+            "object": obj,
+            "before": dict(before or {}),
+            "after": dict(after or {}),
+            "reason": reason,
+            "request_id": request_id,
+        }
+    )

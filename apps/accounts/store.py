@@ -1,0 +1,90 @@
+"""Every statement against the tables of accounts."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import User
+
+from apps.accounts.models import ApiToken, AuditEntry, LoginLink
+from apps.accounts.records import Actor, AuditRow
+
+
+def digest(secret: str) -> str:
+    """What is kept of a secret. Plain SHA-256: the secrets are 256 random bits."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def add_token(name: str, secret: str, scopes: list[str]) -> int:
+    """A new token's id."""
+    return ApiToken.objects.create(name=name, digest=digest(secret), scopes=scopes).pk
+
+
+def token_actor(secret: str) -> Actor | None:
+    """Who this secret is, or None if unknown or revoked."""
+    row = ApiToken.objects.filter(digest=digest(secret), revoked_at=None).first()
+    if row is None:
+        return None
+    return Actor("token", row.name, frozenset(row.scopes), token_id=row.pk)
+
+
+def revoke_token(token_id: int, at: datetime) -> None:
+    """The token stops working within the cache time of `services.verify_token`."""
+    ApiToken.objects.filter(pk=token_id, revoked_at=None).update(revoked_at=at)
+
+
+def add_login_link(user: User, secret: str, expires_at: datetime) -> None:
+    """A login link for `user`."""
+    LoginLink.objects.create(user=user, digest=digest(secret), expires_at=expires_at)
+
+
+def use_login_link(secret: str, now: datetime) -> User | None:
+    """The user of an unused link, which is used up by this call; else None."""
+    found = LoginLink.objects.filter(digest=digest(secret), used_at=None, expires_at__gt=now)
+    if found.update(used_at=now) != 1:
+        return None
+    return LoginLink.objects.select_related("user").get(digest=digest(secret)).user
+
+
+def owner() -> User:
+    """The first administrator, made without a password when there is none."""
+    found = User.objects.filter(is_superuser=True, is_active=True).order_by("pk").first()
+    return found or User.objects.create_superuser("admin", email="", password=None)
+
+
+def mail_addresses() -> list[str]:
+    """Addresses of all active people who have one."""
+    people = User.objects.filter(is_active=True).exclude(email="")
+    return list(people.order_by("pk").values_list("email", flat=True))
+
+
+def in_group(user: Any, group: str) -> bool:
+    """Whether the user is in the named group."""
+    return bool(user.groups.filter(name=group).exists())
+
+
+def add_audit(row: dict[str, Any]) -> None:
+    """One audit line, in the caller's transaction."""
+    AuditEntry.objects.create(**row)
+
+
+def audit_rows(limit: int, before_id: int | None = None) -> list[AuditRow]:
+    """Newest first. -- uses ix_audit_newest"""
+    rows = AuditEntry.objects.order_by("-id")
+    if before_id is not None:
+        rows = rows.filter(id__lt=before_id)
+    return [
+        AuditRow(
+            id=row.id,
+            at_ns=row.at_ns,
+            actor=f"{row.actor_kind}:{row.actor}",
+            action=row.action,
+            object=row.object,
+            before=row.before,
+            after=row.after,
+            reason=row.reason,
+        )
+        for row in rows[: min(limit, 500)]
+    ]

@@ -1,0 +1,25 @@
+"""Errors that a person reads: what happened, where, what to do."""
+
+from __future__ import annotations
+
+
+class AppError(Exception):
+    """Base of every error Lastgood raises on purpose.
+
+    message: what happened. hint: what to do about it. where: the field, file or line at fault.
+    """
+
+    def __init__(self, message: str, *, hint: str = "", where: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.where = where
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        advice = f"; {self.hint}" if self.hint else ""
+        return f"{place}{self.message}{advice}"
+
+
+class BadPayload(AppError):
+    """A body that cannot be read. Raised by parsers only."""

@@ -1,0 +1,92 @@
+"""HTTP pieces every app shares: the one error shape, strict JSON, security headers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+DOCS = "/api/v1/docs"
+
+
+def plain(value: Any) -> Any:
+    """`value` with every non-finite float as "NaN", "Infinity" or "-Infinity" (strict JSON)."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return value
+
+
+def json_response(value: Any, status: int = 200, **headers: str) -> HttpResponse:
+    """Strict JSON; keyword names become header names (`_` -> `-`)."""
+    response = HttpResponse(
+        orjson.dumps(plain(value), option=orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY),
+        content_type="application/json",
+        status=status,
+    )
+    for name, text in headers.items():
+        response[name.replace("_", "-")] = text
+    return response
+
+
+def json_error(
+    status: int, error: str, *, where: str = "", hint: str = "", **headers: str
+) -> HttpResponse:
+    """The one error shape: what happened, where, what to do, where to read on."""
+    body = {"error": error, "where": where, "hint": hint, "docs": DOCS}
+    return json_response(body, status, **headers)
+
+
+def _wants_json(request: HttpRequest) -> bool:
+    return request.path.startswith(("/api/", "/health/"))
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """404 as JSON below /api, as a page elsewhere."""
+    if _wants_json(request):
+        return json_error(404, "not found", where=request.path)
+    return render(request, "404.html", status=404)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """500 without a trace; the log has it."""
+    if _wants_json(request):
+        return json_error(500, "internal error", where=request.path, hint="see the server log")
+    return render(request, "500.html", status=500)
+
+
+class SecurityHeaders:
+    """Strict content security policy and friends on every answer."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        connect = f"'self' {self._events_origin(request)}".strip()
+        response.headers.setdefault(
+            "Content-Security-Policy",
+            "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; "
+            f"form-action 'self'; frame-ancestors 'none'; connect-src {connect}",
+        )
+        response.headers.setdefault("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
+        return response
+
+    @staticmethod
+    def _events_origin(request: HttpRequest) -> str:
+        """Where /events may be fetched from: the configured address, else PORT + 1 here."""
+        if settings.EVENTS_URL:
+            return "/".join(settings.EVENTS_URL.split("/")[:3])
+        host = request.META.get("HTTP_HOST", "").rsplit(":", 1)[0]
+        clean = host.replace(".", "").replace("-", "").replace("[", "").replace("]", "")
+        if not clean.replace(":", "").isalnum():
+            return ""
+        return f"{request.scheme}://{host}:{settings.PORT + 1}"

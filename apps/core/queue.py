@@ -1,0 +1,22 @@
+"""The one door to Celery: a job is sent by name, once the surrounding transaction commits."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from celery import current_app
+from django.db import transaction
+
+
+class Job(StrEnum):
+    """Every job that may be enqueued; tests compare it with the registered tasks."""
+
+    ALERTS_SEND = "alerts.send"
+    CHECKPOINTS_VERIFY = "checkpoints.verify"
+    DETECT_CATCH_UP = "detect.catch_up"
+    METRICS_COMPACT = "metrics.compact"
+
+
+def enqueue(job: Job, *args: int | str) -> None:
+    """Send `job` to the broker once the surrounding transaction has committed."""
+    transaction.on_commit(lambda: current_app.send_task(job.value, args=args))

@@ -1,0 +1,10 @@
+"""Health checks."""
+
+from django.urls import path
+
+from apps.core import views
+
+urlpatterns = [
+    path("health/live", views.live),
+    path("health/ready", views.ready),
+]

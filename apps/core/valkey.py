@@ -1,0 +1,18 @@
+"""The connection to Valkey (or Redis), one pool a process."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import redis
+from django.conf import settings
+
+
+@lru_cache(maxsize=4)
+def _client(url: str) -> redis.Redis:
+    return redis.Redis.from_url(url, socket_timeout=30, health_check_interval=15)
+
+
+def client() -> redis.Redis:
+    """The shared client. Thread safe; reconnects by itself."""
+    return _client(settings.REDIS_URL)

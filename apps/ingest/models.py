@@ -1,0 +1,77 @@
+"""What was received: batches (the dedupe key), what could not be read, and counters."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from apps.core.sql import NextVal
+
+
+class Batch(models.Model):
+    """A batch that has been written. Its key makes a second delivery a no-op."""
+
+    pk = models.CompositePrimaryKey("run_id", "batch_id")
+    run_id = models.BigIntegerField()
+    batch_id = models.CharField(max_length=128)
+    written_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["written_at"], name="ix_batch_age")]
+
+
+class Quarantine(models.Model):
+    """A body that could not be written, with the reason; it never blocks the rest."""
+
+    pk = models.CompositePrimaryKey("run_id", "id")
+    run_id = models.BigIntegerField()
+    id = models.BigIntegerField(db_default=NextVal("ingest_quarantine_id"))
+    batch_id = models.CharField(max_length=128)
+    endpoint = models.CharField(max_length=40)
+    encoding = models.CharField(max_length=16)
+    token = models.CharField(max_length=200)
+    received_ns = models.BigIntegerField()
+    quarantined_at = models.DateTimeField(auto_now_add=True)
+    reason = models.TextField()
+    where = models.CharField(max_length=500, blank=True)
+    hint = models.TextField(blank=True)
+    body = models.BinaryField()
+    body_bytes = models.BigIntegerField()
+
+    class Meta:
+        indexes = [models.Index(fields=["-id"], name="ix_quarantine_newest")]
+        constraints = [
+            models.UniqueConstraint(fields=["run_id", "batch_id"], name="quarantined_once")
+        ]
+
+
+class Counter(models.Model):
+    """Things that happened to a run's data: duplicates, late rows, gaps, refused bodies..."""
+
+    pk = models.CompositePrimaryKey("run_id", "name")
+    run_id = models.BigIntegerField()
+    name = models.CharField(max_length=64)
+    value = models.BigIntegerField(default=0)
+    last_at = models.DateTimeField(null=True)
+
+
+class Analysis(models.Model):
+    """How far an attempt has been analysed. written counts its written batches, seen those that
+    were in when it was last analysed: behind = written - seen."""
+
+    pk = models.CompositePrimaryKey("run_id", "attempt")
+    run_id = models.BigIntegerField()
+    attempt = models.IntegerField()
+    written = models.BigIntegerField(default=0)
+    seen = models.BigIntegerField(default=0)
+    analysed_ns = models.BigIntegerField(null=True)
+    again_at_ns = models.BigIntegerField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["run_id"],
+                condition=~models.Q(written=models.F("seen"))
+                | models.Q(again_at_ns__isnull=False),
+                name="ix_analysis_due",
+            )
+        ]

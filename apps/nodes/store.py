@@ -1,0 +1,57 @@
+"""Every statement against the tables of nodes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from apps.core.records import NodeEvent
+from apps.nodes.models import Node, NodeEventRow
+
+
+def ensure(names: Sequence[str]) -> None:
+    """Makes the named nodes known."""
+    Node.objects.bulk_create((Node(name=name) for name in sorted(set(names))), ignore_conflicts=True)
+
+
+def _digest(event: NodeEvent) -> str:
+    text = f"{event.kind}\0{event.message}\0{event.device or ''}"
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def record(events: Sequence[NodeEvent]) -> None:
+    """Adds events; one already known changes nothing."""
+    ensure([event.node for event in events])
+    rows = (
+        NodeEventRow(
+            node=event.node,
+            time_ns=event.time_ns,
+            digest=_digest(event),
+            kind=event.kind,
+            severity=event.severity,
+            message=event.message,
+            device=event.device,
+        )
+        for event in events
+    )
+    NodeEventRow.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def events(
+    names: Sequence[str], from_ns: int, to_ns: int, limit: int = 500
+) -> list[NodeEvent]:
+    """Events of the nodes in [from_ns, to_ns], oldest first. -- uses the primary key"""
+    rows = NodeEventRow.objects.filter(
+        node__in=list(names), time_ns__gte=from_ns, time_ns__lte=to_ns
+    ).order_by("time_ns", "node", "digest")
+    return [
+        NodeEvent(
+            node=row.node,
+            time_ns=row.time_ns,
+            kind=row.kind,
+            severity=row.severity,
+            message=row.message,
+            device=row.device,
+        )
+        for row in rows[:limit]
+    ]

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class RollbacksConfig(AppConfig):
+    name = "apps.rollbacks"
+    label = "rollbacks"

@@ -1,0 +1,66 @@
+"""Runs, their attempts, the starts that feed them, and where ranks run."""
+
+from __future__ import annotations
+
+from django.db import models
+
+
+class Run(models.Model):
+    """One training effort with one goal. `key` is what people and programs call it."""
+
+    key = models.CharField(max_length=128, unique=True)
+    project = models.CharField(max_length=200, blank=True)
+    world_size = models.IntegerField(null=True)
+    config = models.JSONField(default=dict)
+    created_at = models.DateTimeField(auto_now_add=True)
+    last_contact_at = models.DateTimeField(null=True)
+
+
+class Attempt(models.Model):
+    """One launch of a run. continued_by: the attempt the same processes went on with after
+    they went back to a lower step by themselves. last_row_ns: time of the newest metric row of
+    the whole job; last_ns: of anything."""
+
+    pk = models.CompositePrimaryKey("run_id", "number")
+    run_id = models.BigIntegerField()
+    number = models.IntegerField()
+    parent = models.IntegerField(null=True)
+    fork_step = models.BigIntegerField(null=True)
+    first_step = models.BigIntegerField(null=True)
+    last_step = models.BigIntegerField(null=True)
+    started_ns = models.BigIntegerField()
+    last_ns = models.BigIntegerField(null=True)
+    last_row_ns = models.BigIntegerField(null=True)
+    exit_code = models.IntegerField(null=True)
+    failed = models.BooleanField(default=False)
+    continued_by = models.IntegerField(null=True)
+
+
+class Launch(models.Model):
+    """One start of one source. A slot runs once in an attempt."""
+
+    pk = models.CompositePrimaryKey("run_id", "slot", "launch")
+    run_id = models.BigIntegerField()
+    slot = models.CharField(max_length=300)
+    launch = models.CharField(max_length=500)
+    attempt = models.IntegerField()
+    started_ns = models.BigIntegerField()
+    node = models.CharField(max_length=255, null=True)
+    resume_step = models.BigIntegerField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["run_id", "attempt", "slot"], name="one_start_a_slot")
+        ]
+
+
+class Placement(models.Model):
+    """Rank -> node and device, in one attempt."""
+
+    pk = models.CompositePrimaryKey("run_id", "attempt", "rank")
+    run_id = models.BigIntegerField()
+    attempt = models.IntegerField()
+    rank = models.IntegerField()
+    node = models.CharField(max_length=255)
+    local_rank = models.IntegerField(null=True)
+    device = models.CharField(max_length=200, null=True)

@@ -1,0 +1,80 @@
+"""Runs, attempts and placements as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NewType
+
+RunId = NewType("RunId", int)
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """One training effort across restarts. last_step: of the newest attempt."""
+
+    id: int
+    key: str
+    project: str
+    state: str
+    world_size: int | None
+    config: dict[str, Any]
+    created_at: datetime
+    last_contact_at: datetime | None
+    last_step: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptInfo:
+    """One launch of a run. fork_step: first step logged after a restart; None for the first."""
+
+    run_id: int
+    number: int
+    parent: int | None
+    fork_step: int | None
+    first_step: int | None
+    last_step: int | None
+    started_ns: int
+    last_ns: int | None
+    state: str
+    exit_code: int | None = None
+    last_row_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementInfo:
+    """Where a rank of one attempt runs."""
+
+    rank: int
+    node: str
+    local_rank: int | None
+    device: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchSeen:
+    """One start of one source, as its agent announces it.
+
+    slot: what can run only once in an attempt ("torchrun:gpu-a01", "wandb").
+    launch: stable id of this start. resume_step: the step it says it resumes from.
+    """
+
+    slot: str
+    launch: str
+    started_ns: int
+    node: str | None = None
+    resume_step: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What a batch says about an attempt; None where it says nothing."""
+
+    first_step: int | None = None
+    last_step: int | None = None
+    last_ns: int | None = None
+    last_row_ns: int | None = None
+    project: str | None = None
+    world_size: int | None = None
+    exit_code: int | None = None
+    config: dict[str, Any] = field(default_factory=dict)

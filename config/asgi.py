@@ -1,0 +1,9 @@
+"""The event stream and nothing else (granian, ASGI): see urls_live.py."""
+
+import os
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings_live")
+
+from django.core.asgi import get_asgi_application  # noqa: E402 - settings first
+
+application = get_asgi_application()

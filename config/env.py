@@ -1,0 +1,87 @@
+"""Every environment variable Lastgood reads, in one table, with typed getters.
+
+`docs/settings.md` and `.env.example` are written from this table (`manage.py settings_docs`).
+A secret may also come from a file: set NAME_FILE to its path. A wrong value stops the start.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from apps.core.errors import AppError
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One environment variable. kind: str, int, bool or one of "a|b|c"."""
+
+    name: str
+    kind: str
+    default: str
+    help: str
+    secret: bool = False
+
+
+TABLE: tuple[Setting, ...] = (
+    Setting("LASTGOOD_HOME", "str", "var", "Folder of all state: databases, secrets, logs, spool."),
+    Setting("DEBUG", "bool", "0", "Django debug pages. Never in production."),
+    Setting("SECRET_KEY", "str", "", "Django secret; made and kept in LASTGOOD_HOME if unset.", True),
+    Setting("ORDER_SIGNING_KEY", "str", "", "Key that signs rollback orders; made if unset.", True),
+    Setting("DATABASE_URL", "str", "", "Postgres 15-18. Unset: the embedded server of `make up`.", True),
+    Setting("REDIS_URL", "str", "", "Valkey/Redis 7.2+. Unset: the embedded server.", True),
+    Setting("PORT", "int", "8000", "Port of web; the event stream takes PORT + 1."),
+    Setting("LASTGOOD_BIND", "str", "127.0.0.1", "Address web and events listen on."),
+    Setting("PUBLIC_URL", "str", "", "How people reach the site; used in mails and orders."),
+    Setting("EVENTS_URL", "str", "", "Public address of /events; unset: same host, PORT + 1."),
+    Setting("ALLOWED_HOSTS", "str", "127.0.0.1,localhost,[::1]", "Host names the site answers to."),
+    Setting("INGEST_ACK", "always|everysec|commit", "always", "What an ingest answer waits for."),
+    Setting("INGEST_MAX_BODY_BYTES", "int", "16777216", "Largest compressed ingest body."),
+    Setting("INGEST_MAX_INFLATED_BYTES", "int", "134217728", "Largest body after inflating."),
+    Setting("INGEST_MAX_RATIO", "int", "200", "Largest inflated/compressed ratio over 1 MiB."),
+    Setting("INGEST_RATE_BYTES_S", "int", "104857600", "Bytes a second a token may send."),
+    Setting("INGEST_STREAM_MAX_BYTES", "int", "1073741824", "Unwritten bytes kept; beyond: 503."),
+    Setting("ALERT_RECIPIENTS", "str", "", "Comma-separated mail addresses of the on-call people."),
+    Setting("EMAIL_URL", "str", "", "smtp://user:password@host:port; unset: mails go to a file.", True),
+    Setting("EMAIL_FROM", "str", "lastgood@localhost", "Sender of alert mails."),
+    Setting("SMTP_TIMEOUT_S", "int", "20", "How long a mail server may take to answer."),
+    Setting("LOG_LEVEL", "DEBUG|INFO|WARNING|ERROR", "INFO", "How much the processes log."),
+    Setting("SPEED", "str", "", "Replay speed of `make demo` as a multiple of recorded time."),
+)
+_BY_NAME = {setting.name: setting for setting in TABLE}
+_TRUE, _FALSE = {"1", "true", "yes", "on"}, {"0", "false", "no", "off", ""}
+
+
+def text(name: str) -> str:
+    """The value of `name`, or its default; NAME_FILE wins for secrets."""
+    setting = _BY_NAME[name]
+    path = os.environ.get(f"{name}_FILE") if setting.secret else None
+    if path:
+        return Path(path).read_text(encoding="utf-8").strip()
+    value = os.environ.get(name, "") or setting.default
+    if "|" in setting.kind and value not in setting.kind.split("|"):
+        raise AppError(f'"{value}" is not allowed', where=name, hint=f"use one of {setting.kind}")
+    return value
+
+
+def integer(name: str) -> int:
+    """The value of `name` as a whole number."""
+    value = text(name)
+    try:
+        return int(value)
+    except ValueError as error:
+        raise AppError(f'"{value}" is not a whole number', where=name) from error
+
+
+def boolean(name: str) -> bool:
+    """The value of `name` as a switch: 1/0, true/false, yes/no, on/off."""
+    value = text(name).lower()
+    if value not in _TRUE | _FALSE:
+        raise AppError(f'"{value}" is not a switch', where=name, hint="use 1 or 0")
+    return value in _TRUE
+
+
+def items(name: str) -> list[str]:
+    """The value of `name` split at commas, blanks dropped."""
+    return [part.strip() for part in text(name).split(",") if part.strip()]

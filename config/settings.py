@@ -1,0 +1,165 @@
+"""All settings, from the table in config/env.py."""
+
+from __future__ import annotations
+
+from urllib.parse import unquote, urlsplit
+
+from config import env, home
+from config.version import VERSION
+
+BASE_DIR = home.ROOT
+HOME = home.path()
+_servers = home.servers()
+
+DEBUG = env.boolean("DEBUG")
+SECRET_KEY = home.secret("SECRET_KEY", "django_secret_key")
+ORDER_SIGNING_KEY = home.secret("ORDER_SIGNING_KEY", "order_signing_key")
+ALLOWED_HOSTS = env.items("ALLOWED_HOSTS")
+LASTGOOD_VERSION = VERSION
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "ninja",
+    "apps.core",
+    "apps.accounts",
+    "apps.nodes",
+    "apps.runs",
+    "apps.metrics",
+    "apps.logs",
+    "apps.checkpoints",
+    "apps.incidents",
+    "apps.alerts",
+    "apps.rollbacks",
+    "apps.ingest",
+    "apps.dashboard",
+    "apps.api",
+    "workers",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "apps.core.http.SecurityHeaders",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "apps.accounts.middleware.LoginRequired",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+ROOT_URLCONF = "config.urls"
+WSGI_APPLICATION = "config.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "apps.dashboard.context.frame",
+            ],
+        },
+    },
+]
+
+
+def _database(url: str) -> dict[str, object]:
+    """Django's form of a postgresql:// address."""
+    parts = urlsplit(url)
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(parts.path.lstrip("/")) or "lastgood",
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": parts.hostname or "",
+        "PORT": str(parts.port or 5432),
+        "CONN_MAX_AGE": 300,
+        "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": {"connect_timeout": 10},
+    }
+
+
+DATABASE_URL = env.text("DATABASE_URL") or _servers.database_url
+REDIS_URL = env.text("REDIS_URL") or _servers.redis_url
+DATABASES = {"default": _database(DATABASE_URL)}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+PORT = env.integer("PORT")
+WEB_URL = _servers.web_url or f"http://127.0.0.1:{PORT}"
+PUBLIC_URL = (env.text("PUBLIC_URL") or WEB_URL).rstrip("/")
+EVENTS_URL = env.text("EVENTS_URL")
+ORDERS_DIR = HOME / "orders"
+
+INGEST_ACK = env.text("INGEST_ACK")
+INGEST_MAX_BODY_BYTES = env.integer("INGEST_MAX_BODY_BYTES")
+INGEST_MAX_INFLATED_BYTES = env.integer("INGEST_MAX_INFLATED_BYTES")
+INGEST_MAX_RATIO = env.integer("INGEST_MAX_RATIO")
+INGEST_RATE_BYTES_S = env.integer("INGEST_RATE_BYTES_S")
+INGEST_STREAM_MAX_BYTES = env.integer("INGEST_STREAM_MAX_BYTES")
+DATA_UPLOAD_MAX_MEMORY_SIZE = INGEST_MAX_BODY_BYTES
+
+ALERT_RECIPIENTS = env.items("ALERT_RECIPIENTS")
+_mail = urlsplit(env.text("EMAIL_URL"))
+if _mail.hostname:
+    EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    EMAIL_HOST = _mail.hostname
+    EMAIL_PORT = _mail.port or 25
+    EMAIL_HOST_USER = unquote(_mail.username or "")
+    EMAIL_HOST_PASSWORD = unquote(_mail.password or "")
+    EMAIL_USE_TLS = _mail.scheme == "smtp+tls"
+    EMAIL_USE_SSL = _mail.scheme == "smtps"
+else:
+    EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
+    EMAIL_FILE_PATH = HOME / "mail"
+EMAIL_TIMEOUT = env.integer("SMTP_TIMEOUT_S")
+DEFAULT_FROM_EMAIL = env.text("EMAIL_FROM")
+
+LOGIN_URL = "/login/"
+LOGIN_REDIRECT_URL = "/"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PUBLIC_URL.startswith("https://")
+SESSION_COOKIE_NAME = "lastgood_session"
+CSRF_COOKIE_NAME = "lastgood_csrf"
+CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "same-origin"
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+USE_I18N = False
+STATIC_URL = "/static/"
+STATIC_ROOT = HOME / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = DEBUG
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"},
+    },
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": env.text("LOG_LEVEL")},
+    "loggers": {"httpx": {"level": "WARNING"}, "matplotlib": {"level": "WARNING"}},
+}

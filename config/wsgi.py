@@ -1,0 +1,8 @@
+"""Pages, JSON and ingest (granian, WSGI)."""
+
+import os
+
+from django.core.wsgi import get_wsgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+application = get_wsgi_application()

@@ -55,6 +55,7 @@ MIDDLEWARE = [
 ]
 
 ROOT_URLCONF = "config.urls"
+READ_API_URLCONF = "config.urls_api"
 WSGI_APPLICATION = "config.wsgi.application"
 TEMPLATES = [
     {

@@ -1,0 +1,59 @@
+"""From written rows to findings, incidents, verdicts and mails: one transaction an attempt.
+
+Runs after the data commit, in the process that wrote the data. A process killed in between leaves
+the attempt marked as behind; the next writer round or the periodic job does it again, and unique
+keys make the repeat harmless.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from apps.alerts import services as alerts
+from apps.incidents import services as incidents
+from apps.ingest import store
+from apps.logs import services as logs
+from apps.metrics import services as metrics
+from apps.rollbacks import services as rollbacks
+from apps.runs import store as runs
+
+SETTLE_NS = 3_000_000_000
+"""How soon an attempt with an unsettled finding is looked at again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """For open pages: newest step, and what may have changed."""
+
+    step: int | None
+    what: tuple[str, ...]
+
+
+def analyse(run_id: int, attempt: int, now_ns: int) -> Outcome:
+    """Brings the findings of an attempt up to date with its rows. Idempotent."""
+    with transaction.atomic():
+        seen = store.take_analysis(run_id, attempt)
+        if seen is None:
+            return Outcome(None, ("metrics", "logs"))
+        failures = logs.triage(run_id, attempt, now_ns)
+        findings = [*metrics.detect(run_id, attempt, now_ns), *failures]
+        changes = incidents.absorb(run_id, attempt, findings, now_ns)
+        if failures:
+            runs.mark_failed(run_id, attempt)
+        changes += rollbacks.watch(run_id, attempt, now_ns)
+        alerts.plan(changes, now_ns)
+        unsettled = any(not finding.facts.get("settled", True) for finding in failures)
+        store.end_analysis(run_id, attempt, seen, now_ns, now_ns + SETTLE_NS if unsettled else None)
+    what = ["metrics", "logs", "checkpoints", *(["incidents"] if changes else [])]
+    newest = next((a.last_step for a in runs.attempts(run_id) if a.number == attempt), None)
+    return Outcome(newest, tuple(what))
+
+
+def due(now_ns: int) -> list[tuple[int, str, int]]:
+    """(run_id, run_key, attempt) whose analysis is behind or asked to be repeated."""
+    return [
+        (run_id, runs.run_by_id(run_id).key, attempt)
+        for run_id, attempt in store.analysis_due(now_ns)
+    ]

@@ -1,0 +1,128 @@
+"""From envelopes to rows: decode, then one transaction for the whole group.
+
+A body that cannot be read goes to quarantine with its reason and never blocks its neighbours; a
+server that is away raises, so that the caller tries the whole group again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, transaction
+
+from apps.core.errors import AppError, BadPayload
+from apps.ingest import store, writes
+from apps.ingest.checkpoints.parse import parse as parse_checkpoints
+from apps.ingest.envelope import Envelope
+from apps.ingest.inflate import InflateLimits, inflate
+from apps.ingest.logs.parse import parse as parse_logs
+from apps.ingest.metrics.parse import parse as parse_metrics
+from apps.ingest.nodes.parse import parse as parse_nodes
+from apps.ingest.wandb.body import parse as parse_wandb
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Digested:
+    """What a group of envelopes became. touched: (run_id, run_key, attempt) with new data."""
+
+    touched: set[tuple[int, str, int]] = field(default_factory=set)
+    written: int = 0
+    duplicates: int = 0
+    quarantined: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """parse: (body, envelope) -> batch, pure. write: (envelope, batch) -> Written."""
+
+    parse: Callable[[bytes, Envelope], Any]
+    write: Callable[[Envelope, Any], writes.Written]
+
+
+PROTOCOLS: dict[str, Protocol] = {
+    "logs": Protocol(lambda body, _: parse_logs(body), writes.write_logs),
+    "wandb": Protocol(lambda body, _: parse_wandb(body), writes.write_wandb),
+    "metrics": Protocol(
+        lambda body, env: parse_metrics(body, received_ns=env.received_ns), writes.write_metrics
+    ),
+    "checkpoints": Protocol(lambda body, _: parse_checkpoints(body), writes.write_checkpoints),
+    "nodes": Protocol(lambda body, _: parse_nodes(body), writes.write_nodes),
+}
+
+
+def decode(envelope: Envelope) -> Any:
+    """The parsed batch of an envelope; BadPayload says what is wrong with it. Pure but for limits."""
+    limits = InflateLimits(settings.INGEST_MAX_INFLATED_BYTES, settings.INGEST_MAX_RATIO)
+    body = inflate(envelope.body, envelope.encoding, limits)
+    protocol = PROTOCOLS.get(envelope.endpoint)
+    if protocol is None:
+        raise BadPayload(f'unknown endpoint "{envelope.endpoint}"', where="envelope.endpoint")
+    return protocol.parse(body, envelope)
+
+
+def _decoded(envelope: Envelope) -> Any:
+    """The batch, or the error that keeps it from being one. A parser's bug is such an error too."""
+    try:
+        return decode(envelope)
+    except AppError as error:
+        return error
+    except Exception as error:  # noqa: BLE001 - a poisoned body must not stop the stream
+        log.exception("ingest.parser_failed", extra={"batch": envelope.batch_id})
+        return BadPayload(
+            f"the parser failed: {type(error).__name__}: {error}",
+            where=envelope.endpoint,
+            hint="this is a fault of Lastgood: report it with the downloaded body",
+        )
+
+
+def digest(envelopes: Sequence[Envelope], *, quarantine: bool = True) -> Digested:
+    """Writes the envelopes in one transaction, each at most once.
+
+    quarantine=False raises BadPayload instead, for a sender that waits for the answer.
+    Raises OperationalError/InterfaceError when Postgres is away: nothing was written then.
+    """
+    result = Digested()
+    decoded = [(envelope, _decoded(envelope)) for envelope in envelopes]
+    with transaction.atomic():
+        for envelope, batch in decoded:
+            if isinstance(batch, AppError):
+                _refuse(envelope, batch, result, quarantine=quarantine)
+                continue
+            try:
+                with transaction.atomic():
+                    _write(envelope, batch, result)
+            except (OperationalError, InterfaceError):
+                raise
+            except Exception as error:  # noqa: BLE001 - as above: keep it, say why, go on
+                log.exception("ingest.write_failed", extra={"batch": envelope.batch_id})
+                reason = BadPayload(f"could not be written: {type(error).__name__}: {error}")
+                _refuse(envelope, reason, result, quarantine=quarantine)
+    return result
+
+
+def _refuse(envelope: Envelope, error: AppError, result: Digested, *, quarantine: bool) -> None:
+    if not quarantine:
+        raise error
+    if store.quarantine(envelope, error):
+        store.count(envelope.run_id, {"quarantined": 1})
+        result.quarantined += 1
+    log.warning("ingest.quarantined", extra={"batch": envelope.batch_id, "reason": str(error)})
+
+
+def _write(envelope: Envelope, batch: Any, result: Digested) -> None:
+    if not store.claim_batch(envelope.run_id, envelope.batch_id):
+        store.count(envelope.run_id, {"duplicate_batches": 1})
+        result.duplicates += 1
+        return
+    written = PROTOCOLS[envelope.endpoint].write(envelope, batch)
+    store.mark_written(envelope.run_id, sorted(written.attempts))
+    store.count(envelope.run_id, Counter(written.counts))
+    result.touched |= {(envelope.run_id, envelope.run_key, a) for a in written.attempts}
+    result.written += 1

@@ -1,0 +1,56 @@
+"""What waits in the stream: an undecoded body and what is known about it. Plain Python."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Final
+
+import msgspec
+
+from apps.core.errors import BadPayload
+
+BATCH_ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+ENCODINGS: Final = ("identity", "gzip", "zstd")
+
+
+class Envelope(msgspec.Struct, frozen=True, array_like=True):
+    """One accepted request. body is still compressed. run_id 0: no run (node events)."""
+
+    version: int
+    batch_id: str
+    endpoint: str
+    encoding: str
+    run_id: int
+    run_key: str
+    token: str
+    received_ns: int
+    body: bytes
+
+
+_DECODER = msgspec.msgpack.Decoder(Envelope)
+
+
+def pack(envelope: Envelope) -> bytes:
+    """The envelope as bytes."""
+    return msgspec.msgpack.encode(envelope)
+
+
+def unpack(data: bytes) -> Envelope:
+    """The envelope; BadPayload on anything else."""
+    try:
+        return _DECODER.decode(data)
+    except msgspec.DecodeError as error:
+        raise BadPayload(f"not an envelope: {error}", where="stream entry") from error
+
+
+def batch_id(given: str | None, *, endpoint: str, run_key: str, body: bytes) -> str:
+    """The client's batch id, else a hash of what was sent. BadPayload if it is malformed."""
+    if given is None:
+        seed = f"{endpoint}\0{run_key}\0".encode()
+        return "sha256:" + hashlib.sha256(seed + body).hexdigest()
+    if not BATCH_ID.fullmatch(given):
+        raise BadPayload(
+            "malformed batch id", where="X-Batch-Id", hint="1-128 of A-Z a-z 0-9 . _ : -"
+        )
+    return given

@@ -1,0 +1,185 @@
+"""Every statement against the tables of ingest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import connection
+from django.db.models import F, Q, Sum
+
+from apps.core.errors import AppError
+from apps.ingest.envelope import Envelope
+from apps.ingest.models import Analysis, Batch, Counter, Quarantine
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantined:
+    """One body that could not be written, without its bytes."""
+
+    id: int
+    run_id: int
+    batch_id: str
+    endpoint: str
+    token: str
+    received_ns: int
+    reason: str
+    where: str
+    hint: str
+    body_bytes: int
+
+
+def claim_batch(run_id: int, batch_id: str) -> bool:
+    """Whether this batch is new; it counts as written once the transaction commits."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO ingest_batch (run_id, batch_id, written_at) VALUES (%s, %s, now())"
+            " ON CONFLICT DO NOTHING",
+            [run_id, batch_id],
+        )
+        return cursor.rowcount == 1
+
+
+def quarantine(envelope: Envelope, error: AppError) -> bool:
+    """Keeps a body that cannot be written, with the reason; False if it was kept before."""
+    sql = """
+        INSERT INTO ingest_quarantine (run_id, batch_id, endpoint, encoding, token, received_ns,
+          quarantined_at, reason, "where", hint, body, body_bytes)
+        VALUES (%s, %s, %s, %s, %s, %s, now(), %s, %s, %s, %s, %s)
+        ON CONFLICT (run_id, batch_id) DO NOTHING
+    """
+    values = [
+        envelope.run_id,
+        envelope.batch_id,
+        envelope.endpoint,
+        envelope.encoding,
+        envelope.token,
+        envelope.received_ns,
+        clean(error.message),
+        clean(error.where)[:500],
+        clean(error.hint),
+        envelope.body,
+        len(envelope.body),
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(sql, values)
+        return cursor.rowcount == 1
+
+
+def clean(text: str) -> str:
+    """Text that Postgres can hold."""
+    return text.replace("\0", "\\0").encode("utf-8", "replace").decode()
+
+
+def _quarantined(row: Quarantine) -> Quarantined:
+    return Quarantined(
+        id=row.id,
+        run_id=row.run_id,
+        batch_id=row.batch_id,
+        endpoint=row.endpoint,
+        token=row.token,
+        received_ns=row.received_ns,
+        reason=row.reason,
+        where=row.where,
+        hint=row.hint,
+        body_bytes=row.body_bytes,
+    )
+
+
+def quarantined(limit: int, before: int | None = None) -> list[Quarantined]:
+    """Newest first. -- uses ix_quarantine_newest"""
+    rows = Quarantine.objects.defer("body").order_by("-id")
+    if before is not None:
+        rows = rows.filter(id__lt=before)
+    return [_quarantined(row) for row in rows[: min(limit, 500)]]
+
+
+def quarantined_body(quarantine_id: int) -> tuple[str, bytes] | None:
+    """(encoding, body as it was sent) of one entry. -- uses ix_quarantine_newest"""
+    row = Quarantine.objects.filter(id=quarantine_id).first()
+    return (row.encoding, bytes(row.body)) if row else None
+
+
+def quarantine_count(run_id: int) -> int:
+    """How many bodies of a run could not be written. -- uses the primary key"""
+    return Quarantine.objects.filter(run_id=run_id).count()
+
+
+def count(run_id: int, counts: Mapping[str, int]) -> None:
+    """Adds to the counters of a run; zeros are skipped."""
+    sql = """
+        INSERT INTO ingest_counter (run_id, name, value, last_at) VALUES (%s, %s, %s, now())
+        ON CONFLICT (run_id, name) DO UPDATE
+          SET value = ingest_counter.value + EXCLUDED.value, last_at = now()
+    """
+    rows = [(run_id, name, value) for name, value in sorted(counts.items()) if value]
+    if rows:
+        with connection.cursor() as cursor:
+            cursor.executemany(sql, rows)
+
+
+def counters(run_id: int) -> dict[str, int]:
+    """name -> how often, of one run. -- uses the primary key"""
+    rows = Counter.objects.filter(run_id=run_id).values_list("name", "value")
+    return dict(rows[:200])
+
+
+def counters_of_all() -> dict[str, int]:
+    """name -> how often, over all runs."""
+    rows = Counter.objects.values("name").annotate(n=Sum("value")).order_by("name")
+    return {row["name"]: row["n"] for row in rows[:200]}
+
+
+def mark_written(run_id: int, attempts: Sequence[int]) -> None:
+    """New data of these attempts waits to be analysed."""
+    sql = """
+        INSERT INTO ingest_analysis (run_id, attempt, written, seen) VALUES (%s, %s, 1, 0)
+        ON CONFLICT (run_id, attempt) DO UPDATE SET written = ingest_analysis.written + 1
+    """
+    with connection.cursor() as cursor:
+        for attempt in sorted(set(attempts)):
+            cursor.execute(sql, [run_id, attempt])
+
+
+def take_analysis(run_id: int, attempt: int) -> int | None:
+    """Locks the attempt's analysis and gives its `written`; None if somebody else has it."""
+    found = (
+        Analysis.objects.select_for_update(skip_locked=True)
+        .filter(run_id=run_id, attempt=attempt)
+        .values_list("written", flat=True)
+        .first()
+    )
+    return found
+
+
+def end_analysis(run_id: int, attempt: int, seen: int, now_ns: int, again_at_ns: int | None) -> None:
+    """The attempt is analysed through `seen` batches; look again at again_at_ns if given."""
+    Analysis.objects.filter(run_id=run_id, attempt=attempt).update(
+        seen=seen, analysed_ns=now_ns, again_at_ns=again_at_ns
+    )
+
+
+def analysis_due(now_ns: int, limit: int = 100) -> list[tuple[int, int]]:
+    """(run, attempt) that have unanalysed data or asked to be looked at again.
+
+    -- uses ix_analysis_due
+    """
+    rows = Analysis.objects.filter(~Q(written=F("seen")) | Q(again_at_ns__lte=now_ns))
+    return list(rows.order_by("run_id", "attempt").values_list("run_id", "attempt")[:limit])
+
+
+def analysis_behind(run_id: int) -> int:
+    """Written batches of the run that are not analysed yet. -- uses the primary key"""
+    rows = Analysis.objects.filter(run_id=run_id)
+    return rows.aggregate(n=Sum(F("written") - F("seen")))["n"] or 0
+
+
+def analysis_waits(run_id: int) -> bool:
+    """Whether an analysis of the run asked to look again. -- uses the primary key"""
+    return Analysis.objects.filter(run_id=run_id, again_at_ns__isnull=False).exists()
+
+
+def forget_batches(before: datetime) -> int:
+    """Drops dedupe keys older than `before`. -- uses ix_batch_age"""
+    return Batch.objects.filter(written_at__lt=before).delete()[0]

@@ -1,0 +1,140 @@
+"""The stream between the door and the writer, in Valkey. Appended to, read, acknowledged.
+
+An answered batch is in the append-only file (`appendfsync always`); it leaves the stream only
+after its Postgres transaction has committed. Nothing is ever trimmed: a full stream refuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import redis
+
+from apps.core import valkey
+
+STREAM = "{ingest}:stream"
+BYTES = "{ingest}:bytes"
+RATE = "{ingest}:rate:"
+GROUP = "writers"
+
+# One round trip, one fsync: rate, bound and append together. KEYS: stream, bytes, rate window.
+# ARGV: entry, its size, rate limit, stream bound. The rate counts what was let in only.
+_APPEND = """
+local size = tonumber(ARGV[2])
+local sent = tonumber(redis.call('GET', KEYS[3]) or '0')
+if sent > 0 and sent + size > tonumber(ARGV[3]) then return 'rate' end
+local held = tonumber(redis.call('GET', KEYS[2]) or '0')
+if held > 0 and held + size > tonumber(ARGV[4]) then return 'full' end
+redis.call('INCRBY', KEYS[3], size)
+redis.call('EXPIRE', KEYS[3], 3)
+redis.call('INCRBY', KEYS[2], size)
+redis.call('XADD', KEYS[1], '*', 'e', ARGV[1])
+return 'ok'
+"""
+# Acknowledge, delete and uncount in one step, so that a kill in between cannot skew the count.
+_DONE = """
+for i = 1, #ARGV, 2 do
+  if redis.call('XDEL', KEYS[1], ARGV[i]) == 1 then
+    redis.call('DECRBY', KEYS[2], ARGV[i + 1])
+  end
+  redis.call('XACK', KEYS[1], 'writers', ARGV[i])
+end
+return 'ok'
+"""
+
+
+class Appended(StrEnum):
+    """How an append ended."""
+
+    OK = "ok"
+    RATE = "rate"
+    FULL = "full"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of the stream. deliveries: how often it was handed out, this time included."""
+
+    id: str
+    data: bytes
+    deliveries: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """What waits. oldest_ns: arrival of the oldest entry, None when nothing waits."""
+
+    entries: int
+    bytes: int
+    oldest_ns: int | None
+
+
+def append(data: bytes, *, token: str, now_s: int, rate_limit: int, max_bytes: int) -> Appended:
+    """Adds an entry unless the token sends too fast or the stream is full.
+
+    A single entry is always let into an empty window or an empty stream.
+    """
+    keys = [STREAM, BYTES, f"{RATE}{token}:{now_s}"]
+    script = valkey.client().register_script(_APPEND)
+    answer = script(keys=keys, args=[data, len(data), rate_limit, max_bytes])
+    return Appended(answer.decode() if isinstance(answer, bytes) else str(answer))
+
+
+def make_group() -> None:
+    """Creates the consumer group; fine if it exists."""
+    try:
+        valkey.client().xgroup_create(STREAM, GROUP, id="0", mkstream=True)
+    except redis.ResponseError as error:
+        if "BUSYGROUP" not in str(error):
+            raise
+
+
+def _entries(found: Any, deliveries: dict[str, int] | None = None) -> list[Entry]:
+    entries = []
+    for raw_id, fields in found:
+        entry_id = raw_id.decode()
+        data = (fields or {}).get(b"e", b"")
+        entries.append(Entry(entry_id, data, (deliveries or {}).get(entry_id, 1)))
+    return entries
+
+
+def read_own(consumer: str, count: int) -> list[Entry]:
+    """Entries handed to this consumer before and not yet acknowledged."""
+    client = valkey.client()
+    pending = client.xpending_range(STREAM, GROUP, "-", "+", count, consumername=consumer)
+    if not pending:
+        return []
+    deliveries = {row["message_id"].decode(): int(row["times_delivered"]) for row in pending}
+    ids = [row["message_id"] for row in pending]
+    claimed = client.xclaim(STREAM, GROUP, consumer, 0, ids)
+    return _entries(claimed, {entry: times + 1 for entry, times in deliveries.items()})
+
+
+def read_new(consumer: str, count: int, block_ms: int) -> list[Entry]:
+    """New entries; waits up to block_ms for the first."""
+    found = valkey.client().xreadgroup(GROUP, consumer, {STREAM: ">"}, count, block_ms)
+    return _entries(found[0][1]) if found else []
+
+
+def claim_abandoned(consumer: str, count: int, idle_ms: int) -> int:
+    """Takes over entries of consumers that went silent; they come with the next read_own."""
+    answer = valkey.client().xautoclaim(STREAM, GROUP, consumer, idle_ms, "0-0", count)
+    return len(answer[1])
+
+
+def done(entries: Sequence[Entry]) -> None:
+    """The entries are written: acknowledge and forget them."""
+    args = [part for entry in entries for part in (entry.id, len(entry.data))]
+    if args:
+        valkey.client().register_script(_DONE)(keys=[STREAM, BYTES], args=args)
+
+
+def backlog() -> Backlog:
+    """What waits to be written."""
+    client = valkey.client()
+    first = client.xrange(STREAM, count=1)
+    oldest = int(first[0][0].split(b"-")[0]) * 1_000_000 if first else None
+    return Backlog(client.xlen(STREAM), int(client.get(BYTES) or 0), oldest)

@@ -1,0 +1,15 @@
+"""The doors, mounted at /api/v1/ before the read API."""
+
+from django.urls import path
+
+from apps.ingest import views
+from apps.ingest.dispatch import post_to
+
+urlpatterns = [
+    path("runs/<str:key>/launches", post_to(views.launches)),
+    path("runs/<str:key>/logs", post_to(views.run_door("logs"))),
+    path("runs/<str:key>/wandb", post_to(views.run_door("wandb"))),
+    path("runs/<str:key>/metrics", post_to(views.run_door("metrics"))),
+    path("runs/<str:key>/checkpoints", post_to(views.run_door("checkpoints"))),
+    path("nodes/events", post_to(views.node_events)),
+]

@@ -1,0 +1,132 @@
+"""The HTTP doors for data. Cheap on purpose: token, limits, append, answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
+from django.db import DatabaseError
+from django.http import HttpRequest, HttpResponse
+from django.http.request import RawPostDataException
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST
+
+from apps.accounts.records import Actor
+from apps.accounts.services import Forbidden, require, verify_token
+from apps.core.clock import now_ns
+from apps.core.errors import AppError, BadPayload
+from apps.core.http import json_error, json_response
+from apps.ingest import services
+from apps.ingest.envelope import ENCODINGS, Envelope, batch_id
+from apps.runs import services as runs
+from apps.runs import store as runs_store
+from apps.runs.records import LaunchSeen
+
+MAX_LAUNCH_BYTES = 64 << 10
+View = Callable[..., HttpResponse]
+
+
+class _Launch(msgspec.Struct, frozen=True):
+    slot: str
+    launch: str
+    started_ns: int
+    node: str | None = None
+    resume_step: int | None = None
+
+
+def sender(request: HttpRequest) -> Actor:
+    """The token's actor; Forbidden without scope ingest."""
+    scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
+    actor = verify_token(secret.strip()) if scheme.lower() == "bearer" else None
+    return require(actor, "ingest")
+
+
+def door(view: View) -> View:
+    """POST only, no CSRF (tokens, not cookies), every error in the one shape."""
+
+    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        try:
+            return view(request, sender(request), *args, **kwargs)
+        except Forbidden as error:
+            known = bool(request.headers.get("Authorization"))
+            return json_error(403 if known else 401, error.message, hint=error.hint)
+        except services.Refused as error:
+            wait = str(error.retry_after_s)
+            return json_error(error.status, error.message, hint=error.hint, Retry_After=wait)
+        except AppError as error:
+            return json_error(400, error.message, where=error.where, hint=error.hint)
+        except (RequestDataTooBig, RawPostDataException):
+            limit = settings.INGEST_MAX_BODY_BYTES
+            return json_error(413, f"the body is larger than {limit} bytes", hint="split it")
+        except DatabaseError:
+            return json_error(503, "the database does not answer", hint="retry", Retry_After="2")
+
+    return csrf_exempt(require_POST(guarded))
+
+
+@door
+def launches(request: HttpRequest, actor: Actor, key: str) -> HttpResponse:
+    """Registers a start and gives its attempt number. Synchronous and idempotent."""
+    if int(request.headers.get("Content-Length") or 0) > MAX_LAUNCH_BYTES:
+        return json_error(413, f"more than {MAX_LAUNCH_BYTES} bytes", where="body")
+    try:
+        seen = msgspec.json.decode(request.body, type=_Launch)
+    except msgspec.DecodeError as error:
+        raise BadPayload(str(error), where="body") from error
+    if not 0 <= seen.started_ns < 2**63 or not seen.slot or not seen.launch:
+        raise BadPayload("slot, launch and started_ns are needed", where="body")
+    launch = LaunchSeen(
+        seen.slot[:300], seen.launch[:500], seen.started_ns, seen.node, seen.resume_step
+    )
+    return json_response({"run": key, "attempt": runs.register_launch(key, launch)})
+
+
+@lru_cache(maxsize=10_000)
+def _run_id(key: str) -> int:
+    """Runs are never renamed or reused, so their ids may be remembered."""
+    return runs_store.ensure_run(runs.check_key(key))
+
+
+def _take(request: HttpRequest, actor: Actor, endpoint: str, key: str) -> HttpResponse:
+    encoding = request.headers.get("Content-Encoding", "identity").strip().lower() or "identity"
+    if encoding not in ENCODINGS:
+        return json_error(
+            415, f'encoding "{encoding[:40]}" is unknown', hint=f"use {', '.join(ENCODINGS)}"
+        )
+    if int(request.headers.get("Content-Length") or 0) > settings.INGEST_MAX_BODY_BYTES:
+        raise RequestDataTooBig
+    body = request.body
+    given = request.headers.get("X-Batch-Id")
+    envelope = Envelope(
+        version=1,
+        batch_id=batch_id(given, endpoint=endpoint, run_key=key, body=body),
+        endpoint=endpoint,
+        encoding=encoding,
+        run_id=_run_id(key) if key else 0,
+        run_key=key,
+        token=actor.name,
+        received_ns=now_ns(),
+        body=body,
+    )
+    services.accept(envelope)
+    return json_response({"batch": envelope.batch_id}, 202)
+
+
+def run_door(endpoint: str) -> View:
+    """The door of one protocol for one run."""
+
+    @door
+    def view(request: HttpRequest, actor: Actor, key: str) -> HttpResponse:
+        return _take(request, actor, endpoint, key)
+
+    return view
+
+
+@door
+def node_events(request: HttpRequest, actor: Actor) -> HttpResponse:
+    """Events of nodes, which belong to no run."""
+    return _take(request, actor, "nodes", "")

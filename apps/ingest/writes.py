@@ -1,0 +1,141 @@
+"""One function a protocol: a parsed batch into the tables, in the caller's transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from django.utils import timezone
+
+from apps.checkpoints.services import record as record_checkpoints
+from apps.core.records import LogLine, MetricRow, NodeEvent
+from apps.ingest.checkpoints.parse import CheckpointBatch
+from apps.ingest.envelope import Envelope
+from apps.ingest.logs.parse import LogBatch
+from apps.ingest.metrics.parse import MetricBatch
+from apps.ingest.wandb.body import WandbBody
+from apps.logs.domain.lines import ParsedSegment, SegmentMeta, parse_segment
+from apps.logs.store import write_lines
+from apps.metrics.store import write_rows
+from apps.nodes import store as nodes
+from apps.runs import services as runs
+from apps.runs import store as runs_store
+from apps.runs.records import PlacementInfo, Progress
+
+STREAMED = frozenset({"step", "time_ns"})
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """attempts: those with new data. counts: for the run's counters."""
+
+    attempts: frozenset[int]
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+def _shifted(rows: Iterable[MetricRow], shift_ns: int) -> list[MetricRow]:
+    if not shift_ns:
+        return list(rows)
+    return [replace(row, time_ns=row.time_ns + shift_ns) for row in rows]
+
+
+def _write_rows(
+    run_id: int, attempt: int | None, rows: Sequence[MetricRow], *, source: str
+) -> Written:
+    """Rows of the whole job, cut at restarts, into their attempts."""
+    counts = {"late_rows": 0, "nonfinite_values": 0, "duplicate_steps": 0, "points": 0}
+    attempts = set()
+    for placed in runs.place_rows(run_id, attempt, rows):
+        done = write_rows(run_id, placed.attempt, placed.rows, source=source)
+        steps = [row.step for row in placed.rows]
+        progress = Progress(
+            first_step=min(steps),
+            last_step=max(steps),
+            last_ns=max(row.time_ns for row in placed.rows),
+            last_row_ns=max(row.time_ns for row in placed.rows),
+        )
+        runs_store.note_progress(run_id, placed.attempt, progress, timezone.now())
+        counts["late_rows"] += placed.late
+        counts["nonfinite_values"] += done.nonfinite
+        counts["duplicate_steps"] += done.duplicate_steps
+        counts["points"] += done.points
+        attempts.add(placed.attempt)
+    return Written(frozenset(attempts), counts)
+
+
+def write_metrics(envelope: Envelope, batch: MetricBatch) -> Written:
+    """Rows that came as JSON."""
+    return _write_rows(envelope.run_id, batch.attempt, batch.rows, source="http")
+
+
+def write_wandb(envelope: Envelope, batch: WandbBody) -> Written:
+    """Records of a `.wandb` file: history, system metrics, config, exit."""
+    found, run_id = batch.records, envelope.run_id
+    rows = _shifted(found.rows, batch.time_shift_ns)
+    written = _write_rows(run_id, batch.attempt, rows, source="wandb")
+    attempt = max(written.attempts, default=_attempt(run_id, batch.attempt))
+    progress = Progress(
+        project=found.project,
+        exit_code=found.exit_code,
+        config=dict(found.config),
+    )
+    runs_store.note_progress(run_id, attempt, progress, timezone.now())
+    counts = {**written.counts, **{f"wandb_{k}": v for k, v in found.skipped.items()}}
+    return Written(written.attempts | {attempt}, counts)
+
+
+def _attempt(run_id: int, attempt: int | None) -> int:
+    """The attempt a batch without job rows belongs to; opened when the run has none."""
+    number = runs_store.current_attempt(run_id, attempt)
+    if number is None:
+        runs_store.open_attempt(run_id, 0, 0)
+        return 0
+    return number
+
+
+def write_logs(envelope: Envelope, batch: LogBatch) -> Written:
+    """Segments of one node's files: lines, per-rank values, placements."""
+    run_id, attempt = envelope.run_id, _attempt(envelope.run_id, batch.attempt)
+    runs_store.lock_run(run_id)
+    parsed = [_parsed(segment, data, batch) for segment, data in batch.segments]
+    lines = [line for part in parsed for line in part.lines]
+    done = write_lines(run_id, attempt, batch.node, parsed, batch_id=envelope.batch_id)
+    rows = [row for part in parsed for row in part.metrics]
+    points = write_rows(run_id, attempt, rows, source="logs").points if rows else 0
+    _note_logs(run_id, attempt, batch, parsed, lines)
+    counts = {
+        "lines": done.lines,
+        "gaps": done.gaps,
+        "points": points,
+        "invalid_utf8_bytes": sum(part.invalid_utf8_bytes for part in parsed),
+    }
+    return Written(frozenset({attempt}), counts)
+
+
+def _parsed(segment: object, data: bytes, batch: LogBatch) -> ParsedSegment:
+    raise NotImplementedError
+
+
+def _note_logs(
+    run_id: int,
+    attempt: int,
+    batch: LogBatch,
+    parsed: Sequence[ParsedSegment],
+    lines: Sequence[LogLine],
+) -> None:
+    raise NotImplementedError
+
+
+def write_checkpoints(envelope: Envelope, batch: CheckpointBatch) -> Written:
+    """Announced checkpoints."""
+    attempt = _attempt(envelope.run_id, batch.attempt)
+    record_checkpoints(envelope.run_id, attempt, batch.seen)
+    last = max((seen.saved_at_ns for seen in batch.seen), default=None)
+    runs_store.note_progress(envelope.run_id, attempt, Progress(last_ns=last), timezone.now())
+    return Written(frozenset({attempt}), {"checkpoints": len(batch.seen)})
+
+
+def write_nodes(envelope: Envelope, batch: tuple[NodeEvent, ...]) -> Written:
+    """What happened to nodes."""
+    nodes.record(batch)
+    return Written(frozenset(), {"node_events": len(batch)})

@@ -1,0 +1,40 @@
+"""Fixtures every test may use."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests import servers
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings():
+    """pytest-django's hook before the test database is made: start the servers."""
+    servers.use_database(servers.addresses().database_url)
+
+
+@pytest.fixture
+def valkey(settings):
+    """A client of the real Valkey, emptied before the test."""
+    from apps.core.valkey import client
+
+    settings.REDIS_URL = servers.addresses().redis_url
+    connection = client()
+    connection.flushall()
+    return connection
+
+
+@pytest.fixture
+def no_token_cache():
+    """Tokens verified by earlier tests are forgotten."""
+    from apps.accounts import services
+
+    services._verified.clear()
+
+
+@pytest.fixture
+def token(db, no_token_cache):
+    """An API token that may do everything."""
+    from apps.accounts.services import make_token
+
+    return make_token("test", ["read", "ingest", "operate"])

@@ -1,0 +1,59 @@
+"""Pytest plugin: a private LASTGOOD_HOME, and real Postgres and Valkey on first use.
+
+Loaded by `-p tests.servers` before Django's settings are read. Unit tests never start a server.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+HOME = Path(tempfile.mkdtemp(prefix="lastgood-test-"))
+os.environ["LASTGOOD_HOME"] = str(HOME)
+for _name in ("DATABASE_URL", "REDIS_URL", "PUBLIC_URL", "EVENTS_URL", "EMAIL_URL"):
+    os.environ.pop(_name, None)
+atexit.register(shutil.rmtree, HOME, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """Where the test servers listen."""
+
+    database_url: str
+    redis_url: str
+
+
+_started: list[Addresses] = []
+
+
+def addresses() -> Addresses:
+    """The session's servers, started at the first call; they end with this process."""
+    if not _started:
+        from workers.embedded import Postgres, Valkey
+
+        postgres, valkey = Postgres(HOME, fast=True), Valkey(HOME)
+        _started.append(Addresses(postgres.start(), valkey.start()))
+        atexit.register(valkey.stop)
+        atexit.register(postgres.stop)
+    return _started[0]
+
+
+def use_database(url: str) -> None:
+    """Points Django's default connection at `url`."""
+    from django.db import connections
+
+    parts = urlsplit(url)
+    connections["default"].close()
+    connections.databases["default"].update(
+        NAME=unquote(parts.path.lstrip("/")),
+        USER=unquote(parts.username or ""),
+        PASSWORD=unquote(parts.password or ""),
+        HOST=parts.hostname,
+        PORT=str(parts.port),
+    )
+    connections["default"].settings_dict.update(connections.databases["default"])

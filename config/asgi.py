@@ -4,6 +4,6 @@ import os
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings_live")
 
-from django.core.asgi import get_asgi_application  # noqa: E402 - settings first
+from django.core.asgi import get_asgi_application
 
 application = get_asgi_application()

@@ -27,9 +27,13 @@ class Setting:
 TABLE: tuple[Setting, ...] = (
     Setting("LASTGOOD_HOME", "str", "var", "Folder of all state: databases, secrets, logs, spool."),
     Setting("DEBUG", "bool", "0", "Django debug pages. Never in production."),
-    Setting("SECRET_KEY", "str", "", "Django secret; made and kept in LASTGOOD_HOME if unset.", True),
+    Setting(
+        "SECRET_KEY", "str", "", "Django secret; made and kept in LASTGOOD_HOME if unset.", True
+    ),
     Setting("ORDER_SIGNING_KEY", "str", "", "Key that signs rollback orders; made if unset.", True),
-    Setting("DATABASE_URL", "str", "", "Postgres 15-18. Unset: the embedded server of `make up`.", True),
+    Setting(
+        "DATABASE_URL", "str", "", "Postgres 15-18. Unset: the embedded server of `make up`.", True
+    ),
     Setting("REDIS_URL", "str", "", "Valkey/Redis 7.2+. Unset: the embedded server.", True),
     Setting("PORT", "int", "8000", "Port of web; the event stream takes PORT + 1."),
     Setting("LASTGOOD_BIND", "str", "127.0.0.1", "Address web and events listen on."),
@@ -43,7 +47,9 @@ TABLE: tuple[Setting, ...] = (
     Setting("INGEST_RATE_BYTES_S", "int", "104857600", "Bytes a second a token may send."),
     Setting("INGEST_STREAM_MAX_BYTES", "int", "1073741824", "Unwritten bytes kept; beyond: 503."),
     Setting("ALERT_RECIPIENTS", "str", "", "Comma-separated mail addresses of the on-call people."),
-    Setting("EMAIL_URL", "str", "", "smtp://user:password@host:port; unset: mails go to a file.", True),
+    Setting(
+        "EMAIL_URL", "str", "", "smtp://user:password@host:port; unset: mails go to a file.", True
+    ),
     Setting("EMAIL_FROM", "str", "lastgood@localhost", "Sender of alert mails."),
     Setting("SMTP_TIMEOUT_S", "int", "20", "How long a mail server may take to answer."),
     Setting("LOG_LEVEL", "DEBUG|INFO|WARNING|ERROR", "INFO", "How much the processes log."),

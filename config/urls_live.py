@@ -1,7 +1,6 @@
 """Routes of the event process."""
 
-from django.urls import path
-
 from apps.dashboard.live import events, health
+from django.urls import path
 
 urlpatterns = [path("events", events), path("health/live", health)]

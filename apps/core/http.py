@@ -77,7 +77,7 @@ class SecurityHeaders:
             "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; "
             f"form-action 'self'; frame-ancestors 'none'; connect-src {connect}",
         )
-        response.headers.setdefault("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
+        response.headers.setdefault("Permissions-Policy", "camera=(), microphone=()")
         return response
 
     @staticmethod

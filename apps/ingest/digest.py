@@ -58,7 +58,7 @@ PROTOCOLS: dict[str, Protocol] = {
 
 
 def decode(envelope: Envelope) -> Any:
-    """The parsed batch of an envelope; BadPayload says what is wrong with it. Pure but for limits."""
+    """The parsed batch of an envelope; BadPayload says what is wrong with it."""
     limits = InflateLimits(settings.INGEST_MAX_INFLATED_BYTES, settings.INGEST_MAX_RATIO)
     body = inflate(envelope.body, envelope.encoding, limits)
     protocol = PROTOCOLS.get(envelope.endpoint)
@@ -73,7 +73,7 @@ def _decoded(envelope: Envelope) -> Any:
         return decode(envelope)
     except AppError as error:
         return error
-    except Exception as error:  # noqa: BLE001 - a poisoned body must not stop the stream
+    except Exception as error:
         log.exception("ingest.parser_failed", extra={"batch": envelope.batch_id})
         return BadPayload(
             f"the parser failed: {type(error).__name__}: {error}",
@@ -100,7 +100,7 @@ def digest(envelopes: Sequence[Envelope], *, quarantine: bool = True) -> Digeste
                     _write(envelope, batch, result)
             except (OperationalError, InterfaceError):
                 raise
-            except Exception as error:  # noqa: BLE001 - as above: keep it, say why, go on
+            except Exception as error:
                 log.exception("ingest.write_failed", extra={"batch": envelope.batch_id})
                 reason = BadPayload(f"could not be written: {type(error).__name__}: {error}")
                 _refuse(envelope, reason, result, quarantine=quarantine)

@@ -70,8 +70,7 @@ class Analysis(models.Model):
         indexes = [
             models.Index(
                 fields=["run_id"],
-                condition=~models.Q(written=models.F("seen"))
-                | models.Q(again_at_ns__isnull=False),
+                condition=~models.Q(written=models.F("seen")) | models.Q(again_at_ns__isnull=False),
                 name="ix_analysis_due",
             )
         ]

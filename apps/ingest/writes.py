@@ -14,13 +14,13 @@ from apps.ingest.envelope import Envelope
 from apps.ingest.logs.parse import LogBatch
 from apps.ingest.metrics.parse import MetricBatch
 from apps.ingest.wandb.body import WandbBody
-from apps.logs.domain.lines import ParsedSegment, SegmentMeta, parse_segment
+from apps.logs.domain.lines import ParsedSegment
 from apps.logs.store import write_lines
 from apps.metrics.store import write_rows
 from apps.nodes import store as nodes
 from apps.runs import services as runs
 from apps.runs import store as runs_store
-from apps.runs.records import PlacementInfo, Progress
+from apps.runs.records import Progress
 
 STREAMED = frozenset({"step", "time_ns"})
 

@@ -11,7 +11,9 @@ from apps.nodes.models import Node, NodeEventRow
 
 def ensure(names: Sequence[str]) -> None:
     """Makes the named nodes known."""
-    Node.objects.bulk_create((Node(name=name) for name in sorted(set(names))), ignore_conflicts=True)
+    Node.objects.bulk_create(
+        (Node(name=name) for name in sorted(set(names))), ignore_conflicts=True
+    )
 
 
 def _digest(event: NodeEvent) -> str:
@@ -37,9 +39,7 @@ def record(events: Sequence[NodeEvent]) -> None:
     NodeEventRow.objects.bulk_create(rows, ignore_conflicts=True)
 
 
-def events(
-    names: Sequence[str], from_ns: int, to_ns: int, limit: int = 500
-) -> list[NodeEvent]:
+def events(names: Sequence[str], from_ns: int, to_ns: int, limit: int = 500) -> list[NodeEvent]:
     """Events of the nodes in [from_ns, to_ns], oldest first. -- uses the primary key"""
     rows = NodeEventRow.objects.filter(
         node__in=list(names), time_ns__gte=from_ns, time_ns__lte=to_ns

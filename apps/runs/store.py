@@ -213,14 +213,10 @@ def record_placements(run_id: int, attempt: int, placements: Sequence[PlacementI
 def placements(run_id: int, attempt: int) -> dict[int, PlacementInfo]:
     """rank -> where it runs, in one attempt. -- uses the primary key"""
     rows = Placement.objects.filter(run_id=run_id, attempt=attempt).order_by("rank")
-    return {
-        row.rank: PlacementInfo(row.rank, row.node, row.local_rank, row.device) for row in rows
-    }
+    return {row.rank: PlacementInfo(row.rank, row.node, row.local_rank, row.device) for row in rows}
 
 
 def attempt_of_resume(run_id: int, step: int, after: int) -> int | None:
     """The newest attempt above `after` with a start that said it resumes from `step`."""
     found = Launch.objects.filter(run_id=run_id, resume_step=step, attempt__gt=after)
     return found.aggregate(n=Max("attempt"))["n"]
-
-

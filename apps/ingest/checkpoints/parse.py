@@ -55,7 +55,9 @@ def _seen(event: _Event, where: str, shift_ns: int) -> CheckpointSeen:
     if not 0 <= event.ts < 4e9:
         raise BadPayload(f"{event.ts} is not Unix seconds", where=f"{where}.ts")
     try:
-        metadata = base64.b64decode(event.metadata_b64, validate=True) if event.metadata_b64 else None
+        metadata = (
+            base64.b64decode(event.metadata_b64, validate=True) if event.metadata_b64 else None
+        )
     except binascii.Error as error:
         raise BadPayload(f"not base64: {error}", where=f"{where}.metadata_b64") from error
     return CheckpointSeen(

@@ -37,7 +37,9 @@ def parse(body: bytes, *, received_ns: int) -> MetricBatch:
     rows = found.get("rows") if isinstance(found, dict) else None
     if not isinstance(rows, list) or len(rows) > MAX_ROWS:
         raise BadPayload(
-            f"rows must be a list of at most {MAX_ROWS}", where="rows", hint='{"rows": [{"step": 1}]}'
+            f"rows must be a list of at most {MAX_ROWS}",
+            where="rows",
+            hint='{"rows": [{"step": 1}]}',
         )
     attempt = found.get("attempt")
     if attempt is not None and not _whole(attempt):

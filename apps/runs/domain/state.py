@@ -6,10 +6,8 @@ NO_CONTACT_S = 120.0
 """After this long without a word a running run shows "no contact"."""
 
 
-def run_state(
-    *, exit_code: int | None, failed: bool, last_contact_age_s: float | None
-) -> str:
-    """"finished", "failed", "no_contact", "running" or "waiting" (nothing received yet).
+def run_state(*, exit_code: int | None, failed: bool, last_contact_age_s: float | None) -> str:
+    """ "finished", "failed", "no_contact", "running" or "waiting" (nothing received yet).
 
     failed: a finding with evidence says so. A missing exit code with silence is "no_contact".
     """

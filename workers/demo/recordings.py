@@ -23,7 +23,9 @@ def unpack(name: str, into: Path) -> Path:
     """
     archive = FOLDER / f"{name}.tar.xz"
     if name not in names():
-        raise AppError(f"there is no recording {name!r}", hint=f"choose one of {', '.join(names())}")
+        raise AppError(
+            f"there is no recording {name!r}", hint=f"choose one of {', '.join(names())}"
+        )
     target = into / name
     if target.is_dir():
         return target

@@ -1,0 +1,386 @@
+"""Records of a `.wandb` file -> rows, samples, console lines and facts. Pure, no Django.
+
+`parse_body` opens the body that the node agent posts, `decode` reads its records.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+from google.protobuf.message import DecodeError
+
+from apps.core.errors import BadPayload
+from apps.core.records import MetricRow
+from apps.ingest.wandb.descriptor import MESSAGES
+from apps.ingest.wandb.values import (
+    Numbers,
+    decode_all,
+    items_of,
+    key_text,
+    storable,
+    usual_items,
+    without_objects,
+)
+from apps.ingest.wandb.wire import read_records
+
+__all__ = [
+    "ConsoleLine",
+    "RunFacts",
+    "SystemSample",
+    "WandbBatch",
+    "WandbBody",
+    "decode",
+    "parse_body",
+    "read_records",
+]
+
+_LAST_STEP = 2**62
+_LAST_TIME_S = 9_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class SystemSample:
+    """System metrics of one moment, keys "system/<name>". They have a time but no step."""
+
+    time_ns: int
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleLine:
+    """One line the process printed. stream: "stdout" or "stderr". text: without line end."""
+
+    time_ns: int
+    stream: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """What the run record and the environment say; None = not said in these records."""
+
+    run_id: str | None = None
+    project: str | None = None
+    display_name: str | None = None
+    entity: str | None = None
+    host: str | None = None
+    writer_id: str | None = None
+    started_ns: int | None = None
+    resumed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WandbBody:
+    """A posted body, opened. records: protobuf payloads; record i is number first_record + i."""
+
+    attempt: int
+    file: str
+    node: str | None
+    first_record: int
+    time_shift_ns: int
+    records: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WandbBatch:
+    """What a sequence of records says, in file order.
+
+    rows: step and time of the history line; see values.Numbers for what counts as a number.
+    summary, config: merged updates, strict JSON (non-finite numbers as strings), nested keys
+    joined with "/" in summary and as written at the top level of config.
+    skipped: values left out, by kind. problems: records that could not be read, with their number.
+    """
+
+    rows: tuple[MetricRow, ...]
+    system: tuple[SystemSample, ...]
+    console: tuple[ConsoleLine, ...]
+    summary: Mapping[str, Any]
+    config: Mapping[str, Any]
+    run: RunFacts | None
+    exit_code: int | None
+    preempting: bool
+    skipped: Mapping[str, int]
+    problems: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Collector:
+    now_ns: int
+    shift_ns: int
+    numbers: Numbers = field(default_factory=Numbers)
+    rows: list[MetricRow] = field(default_factory=list)
+    system: list[SystemSample] = field(default_factory=list)
+    console: list[ConsoleLine] = field(default_factory=list)
+    open_lines: dict[str, tuple[int, bytes]] = field(default_factory=dict)
+    summary: dict[bytes, bytes] = field(default_factory=dict)
+    config: dict[bytes, bytes] = field(default_factory=dict)
+    run: dict[str, Any] = field(default_factory=dict)
+    exit_code: int | None = None
+    preempting: bool = False
+    problems: list[str] = field(default_factory=list)
+
+
+def parse_body(body: bytes) -> WandbBody:
+    """Open a posted body: one line of JSON, then the records back to back.
+
+    Raises BadPayload naming the field at fault.
+    """
+    line, separator, data = body.partition(b"\n")
+    try:
+        header = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise BadPayload(f"is not JSON ({error})", where="header line") from None
+    if not separator or not isinstance(header, dict) or header.get("v") != 1:
+        raise BadPayload(
+            'must be one line of JSON with "v": 1, then the records', where="header line"
+        )
+    lengths = header.get("lengths")
+    if not isinstance(lengths, list) or not all(type(n) is int and n >= 0 for n in lengths):
+        raise BadPayload("must be a list of byte counts", where="lengths")
+    if sum(lengths) != len(data):
+        raise BadPayload(
+            f"add up to {sum(lengths)} bytes, but {len(data)} follow the header", where="lengths"
+        )
+    return WandbBody(
+        attempt=_whole(header, "attempt"),
+        file=_string(header, "file"),
+        node=_string(header, "node") if header.get("node") is not None else None,
+        first_record=_whole(header, "first_record"),
+        time_shift_ns=_whole(header, "time_shift_ns", 0, lowest=-(2**62)),
+        records=tuple(_split(data, lengths)),
+    )
+
+
+def _split(data: bytes, lengths: Sequence[int]) -> list[bytes]:
+    records, at = [], 0
+    for length in lengths:
+        records.append(data[at : at + length])
+        at += length
+    return records
+
+
+def _whole(header: Mapping[str, Any], name: str, default: Any = None, lowest: int = 0) -> int:
+    value = header.get(name, default)
+    if type(value) is not int or not lowest <= value <= 2**62:
+        raise BadPayload(f"must be a whole number, got {value!r}"[:200], where=name)
+    return value
+
+
+def _string(header: Mapping[str, Any], name: str) -> str:
+    value = header.get(name)
+    if not isinstance(value, str) or not 0 < len(value) <= 500:
+        raise BadPayload(f"must be a text of 1 to 500 characters, got {value!r}"[:200], where=name)
+    return value
+
+
+def decode(
+    records: Sequence[bytes], *, now_ns: int, first_record: int = 0, shift_ns: int = 0
+) -> WandbBatch:
+    """Read records in file order; one that cannot be read becomes a problem, the rest go on.
+
+    now_ns: time of a row that has none and follows none. shift_ns is added to every time read.
+    About 18,000 history steps (0.7 million values) per CPU second.
+    """
+    collector = _Collector(now_ns, shift_ns)
+    for number, record in enumerate(records, first_record):
+        try:
+            _read_record(collector, record)
+        except (DecodeError, IndexError, ValueError, OverflowError, RecursionError) as error:
+            collector.problems.append(f"record {number}: {type(error).__name__}: {error}"[:300])
+    _close_lines(collector)
+    return WandbBatch(
+        rows=tuple(collector.rows),
+        system=tuple(collector.system),
+        console=tuple(collector.console),
+        summary=_decoded(collector.summary),
+        config=_decoded(collector.config),
+        run=RunFacts(**collector.run) if collector.run else None,
+        exit_code=collector.exit_code,
+        preempting=collector.preempting,
+        skipped=dict(collector.numbers.skipped),
+        problems=tuple(collector.problems),
+    )
+
+
+def _read_record(collector: _Collector, record: bytes) -> None:
+    """Look at the type first: most records (summary, telemetry, ...) need no full parse."""
+    at = 0
+    while at < len(record):
+        tag, at = _varint(record, at)
+        if tag & 7 == 0:
+            _, at = _varint(record, at)
+            continue
+        if tag & 7 != 2:
+            raise ValueError(f"unexpected wire type {tag & 7} at byte {at}")
+        length, at = _varint(record, at)
+        reader = _READERS.get(tag >> 3)
+        if at + length > len(record):
+            raise ValueError(f"field {tag >> 3} ends {at + length - len(record)} bytes too late")
+        if reader is not None:
+            reader(collector, record[at : at + length])
+            return
+        at += length
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:
+            return value, at
+        if shift > 63:
+            raise ValueError(f"number at byte {at} is too long")
+
+
+def _history(collector: _Collector, data: bytes) -> None:
+    keys, texts, at = usual_items(data)
+    rest = MESSAGES["History"].FromString(data[at:])
+    more_keys, more_texts = without_objects(*items_of(rest.item), collector.numbers.skipped)
+    keys += more_keys
+    decoded = decode_all(texts + more_texts)
+    numbers, values, own = collector.numbers, dict[str, float](), dict[bytes, Any]()
+    names = numbers.names
+    for key, value in zip(keys, decoded, strict=True):
+        name = names[key]
+        if not name:
+            own[key] = value
+        elif type(value) is float:
+            values[name] = value
+        else:
+            numbers.add(values, name, value)
+    step = _step(own.get(b"_step", rest.step.num if rest.HasField("step") else None))
+    if step is None:
+        collector.numbers.skipped["row without a step"] += 1
+        return
+    collector.rows.append(MetricRow(step, _row_time(collector, own.get(b"_timestamp")), values))
+
+
+def _step(value: Any) -> int | None:
+    whole = isinstance(value, int | float) and math.isfinite(value) and value == int(value)
+    return int(value) if whole and 0 <= value <= _LAST_STEP else None
+
+
+def _row_time(collector: _Collector, seconds: Any) -> int:
+    """Time of the row, else of the row before it, else of its receipt."""
+    if isinstance(seconds, int | float) and 0 < seconds < _LAST_TIME_S:
+        return round(seconds * 1e6) * 1000 + collector.shift_ns
+    return collector.rows[-1].time_ns if collector.rows else collector.now_ns
+
+
+def _time(collector: _Collector, message: Any, name: str) -> int | None:
+    if not message.HasField(name):
+        return None
+    stamp = getattr(message, name)
+    nanoseconds: int = stamp.seconds * 1_000_000_000 + stamp.nanos + collector.shift_ns
+    return nanoseconds if 0 < stamp.seconds < _LAST_TIME_S else None
+
+
+def _stats(collector: _Collector, data: bytes) -> None:
+    message = MESSAGES["Stats"].FromString(data)
+    keys, texts = items_of(message.item)
+    values = dict[str, float]()
+    for key, value in zip(keys, decode_all(texts), strict=True):
+        collector.numbers.add(values, f"system/{collector.numbers.names[key]}", value)
+    if values:
+        time_ns = _time(collector, message, "timestamp") or collector.now_ns
+        collector.system.append(SystemSample(time_ns, values))
+
+
+def _updates(into: dict[bytes, bytes], data: bytes) -> None:
+    """Collect key -> JSON text; decoding waits for the end, since most texts are superseded."""
+    keys, texts, at = usual_items(data)
+    message = MESSAGES["Updates"].FromString(data[at:])
+    into.update(zip(keys, texts, strict=True))
+    into.update(zip(*items_of(message.update), strict=True))
+    for key in items_of(message.remove)[0]:
+        into.pop(key, None)
+
+
+def _decoded(updates: Mapping[bytes, bytes]) -> dict[str, Any]:
+    values = decode_all(list(updates.values()))
+    return {key_text(key): storable(value) for key, value in zip(updates, values, strict=True)}
+
+
+def _summary(collector: _Collector, data: bytes) -> None:
+    _updates(collector.summary, data)
+
+
+def _config(collector: _Collector, data: bytes) -> None:
+    _updates(collector.config, data)
+
+
+def _run(collector: _Collector, data: bytes) -> None:
+    message = MESSAGES["Run"].FromString(data)
+    _updates(collector.config, message.config)
+    for name in ("run_id", "project", "display_name", "entity", "host"):
+        value = getattr(message, name).decode("utf-8", "replace").replace("\x00", "")
+        if value:
+            collector.run[name] = value[:500]
+    started_ns = _time(collector, message, "start_time")
+    if started_ns is not None:
+        collector.run["started_ns"] = started_ns
+    collector.run["resumed"] = bool(message.resumed)
+
+
+def _environment(collector: _Collector, data: bytes) -> None:
+    message = MESSAGES["Environment"].FromString(data)
+    for name in ("host", "writer_id"):
+        value = getattr(message, name).decode("utf-8", "replace").replace("\x00", "")
+        if value:
+            collector.run[name] = value[:500]
+
+
+def _output(collector: _Collector, data: bytes) -> None:
+    """Pieces as the process wrote them -> whole lines per stream."""
+    message = MESSAGES["Output"].FromString(data)
+    stream = "stdout" if message.output_type == 1 else "stderr"
+    time_ns = _time(collector, message, "timestamp") or collector.now_ns
+    begun_ns, begun = collector.open_lines.pop(stream, (time_ns, b""))
+    *lines, rest = (begun + message.line).split(b"\n")
+    for line in lines:
+        collector.console.append(ConsoleLine(begun_ns, stream, _line(line)))
+        begun_ns = time_ns
+    if rest:
+        collector.open_lines[stream] = (begun_ns, rest)
+
+
+def _close_lines(collector: _Collector) -> None:
+    for stream, (time_ns, line) in sorted(collector.open_lines.items()):
+        collector.console.append(ConsoleLine(time_ns, stream, _line(line)))
+
+
+def _line(raw: bytes) -> str:
+    """What a terminal would show in the end: a progress bar is its last state."""
+    return raw.rstrip(b"\r").rpartition(b"\r")[2].decode("utf-8", "replace")
+
+
+def _exit(collector: _Collector, data: bytes) -> None:
+    collector.exit_code = int(MESSAGES["Exit"].FromString(data).exit_code)
+
+
+def _preempting(collector: _Collector, data: bytes) -> None:
+    collector.preempting = True
+
+
+def _ignore(collector: _Collector, data: bytes) -> None:
+    """A record without facts for Lastgood (files, telemetry, metric definitions, ...)."""
+
+
+_READERS: Mapping[int, Callable[[_Collector, bytes], None]] = {
+    2: _history,
+    3: _summary,
+    4: _output,
+    5: _config,
+    7: _stats,
+    13: _output,
+    17: _run,
+    18: _exit,
+    23: _preempting,
+    26: _environment,
+} | dict.fromkeys((6, 8, 9, 10, 11, 12, 20, 21, 22, 24, 25, 27, 100), _ignore)

@@ -1,0 +1,178 @@
+"""Items of W&B records (key + JSON text) -> numbers and JSON-safe values. Pure."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+MAX_DEPTH = 32
+UNREADABLE = object()
+_NAMED_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_OWN_KEYS = frozenset({"_step", "_timestamp", "_runtime", "_wandb"})
+
+# Protobuf tags of the usual history item: item(1), its nested_key(2), its value_json(16).
+_ITEM, _NESTED_KEY, _VALUE = 0x0A, 0x12, b"\x82\x01"
+
+
+class Names(dict[bytes, str]):
+    """Metric key as bytes -> as text; "" for W&B's own keys (_step, _timestamp, _runtime...)."""
+
+    def __missing__(self, key: bytes) -> str:
+        text = key_text(key)
+        self[key] = name = "" if text.split("/", 1)[0] in _OWN_KEYS else text
+        return name
+
+
+def key_text(key: bytes) -> str:
+    """A key as text that Postgres accepts: invalid UTF-8 and NUL become U+FFFD."""
+    return key.decode("utf-8", "replace").replace("\x00", "\ufffd")
+
+
+@dataclass(slots=True)
+class Numbers:
+    """Collects the numbers of one batch. skipped: values that are no numbers, counted by kind.
+
+    Floats, integers and booleans (True = 1.0) are numbers, and so are NaN, Infinity, -Infinity
+    as bare tokens or as strings. A plain dict is opened: {"eval": {"loss": 1}} -> "eval/loss".
+    Histograms, media, strings, lists and null are skipped.
+    """
+
+    skipped: Counter[str] = field(default_factory=Counter)
+    names: Names = field(default_factory=Names)
+
+    def add(self, into: dict[str, float], name: str, value: Any, depth: int = 0) -> None:
+        """Put `value` into `into` under `name`, or count why not."""
+        if isinstance(value, int | float):
+            into[name] = as_float(value)
+        elif isinstance(value, str) and value in _NAMED_NUMBERS:
+            into[name] = _NAMED_NUMBERS[value]
+        elif isinstance(value, dict) and "_type" not in value and depth < MAX_DEPTH:
+            for key, inner in value.items():
+                self.add(into, f"{name}/{key}", inner, depth + 1)
+        else:
+            self.skipped[_kind(value)] += 1
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, dict):
+        return str(value.get("_type", "dict"))[:40]
+    if value is None:
+        return "null"
+    return "unreadable" if value is UNREADABLE else type(value).__name__
+
+
+def as_float(value: float) -> float:
+    """`value` as a double; an integer beyond the range of doubles becomes an infinity."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def usual_items(data: bytes) -> tuple[list[bytes], list[bytes], int]:
+    """Keys and JSON texts of the leading items in the usual form, and where the rest begins.
+
+    The usual form has one nested_key and no length above 127. It is read here and not by
+    protobuf because that is three times as fast (36,000 against 12,000 steps of 39 values per
+    CPU second); whatever looks different is left to protobuf.
+    """
+    keys: list[bytes] = []
+    texts: list[bytes] = []
+    at, size = 0, len(data)
+    while at + 3 < size and data[at] == _ITEM and data[at + 2] == _NESTED_KEY:
+        end = at + 2 + data[at + 1]
+        value = at + 4 + data[at + 3]
+        if data[at + 1] > 127 or end > size or value + 3 > end:
+            break
+        if data[value : value + 2] != _VALUE or data[value + 2] != end - value - 3:
+            break
+        keys.append(data[at + 4 : value])
+        texts.append(data[value + 3 : end])
+        at = end
+    return keys, texts, at
+
+
+def items_of(items: Iterable[Any]) -> tuple[list[bytes], list[bytes]]:
+    """Keys and JSON texts of protobuf items; a nested key is joined with "/"."""
+    keys: list[bytes] = []
+    texts: list[bytes] = []
+    for item in items:
+        nested = item.nested_key
+        keys.append(b"/".join(nested) if nested else item.key)
+        texts.append(item.value_json)
+    return keys, texts
+
+
+def without_objects(
+    keys: list[bytes], texts: list[bytes], skipped: Counter[str]
+) -> tuple[list[bytes], list[bytes]]:
+    """The items that are not parts of a histogram, image, table, ...
+
+    wandb writes such an object as one item per field ("h/_type", "h/bins", ...), so that its size
+    or height would look like a metric. The objects are counted in `skipped` by their type.
+    """
+    types = {
+        key.removesuffix(b"_type"): text
+        for key, text in zip(keys, texts, strict=True)
+        if key.endswith(b"/_type")
+    }
+    if not types:
+        return keys, texts
+    skipped.update(str(_decode(text))[:40] for text in types.values())
+    parts = tuple(types)
+    kept = [pair for pair in zip(keys, texts, strict=True) if not pair[0].startswith(parts)]
+    return [key for key, _ in kept], [text for _, text in kept]
+
+
+def decode_all(texts: Sequence[bytes]) -> list[Any]:
+    """The values of JSON texts, decoded in one go; one that is no JSON becomes UNREADABLE.
+
+    Bare NaN, Infinity and -Infinity are accepted (W&B writes them).
+    """
+    joined = b"[" + b",".join(texts) + b"]"
+    for loads in (orjson.loads, json.loads):
+        try:
+            values = loads(joined)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(values, list) and len(values) == len(texts):
+            return values
+    return [_decode(text) for text in texts]
+
+
+def _decode(text: bytes) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return UNREADABLE
+
+
+def storable(value: Any, depth: int = 0) -> Any:
+    """`value` as strict JSON that Postgres accepts, for configuration and summary.
+
+    NaN and infinities become the strings "NaN", "Infinity", "-Infinity"; NUL and lone surrogates
+    become U+FFFD; what lies deeper than MAX_DEPTH becomes its kind in angle brackets.
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 63:
+        return storable(as_float(value))
+    if isinstance(value, dict | list) and depth >= MAX_DEPTH:
+        return f"<{type(value).__name__}>"
+    if isinstance(value, dict):
+        return {_text(key): storable(inner, depth + 1) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [storable(inner, depth + 1) for inner in value]
+    return None if value is UNREADABLE else value
+
+
+def _text(value: str) -> str:
+    return value.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")

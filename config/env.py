@@ -27,9 +27,7 @@ class Setting:
 TABLE: tuple[Setting, ...] = (
     Setting("LASTGOOD_HOME", "str", "var", "Folder of all state: databases, secrets, logs, spool."),
     Setting("DEBUG", "bool", "0", "Django debug pages. Never in production."),
-    Setting(
-        "SECRET_KEY", "str", "", "Django secret; made and kept in LASTGOOD_HOME if unset.", True
-    ),
+    Setting("SECRET_KEY", "str", "", "Django's secret; made if unset.", True),
     Setting("ORDER_SIGNING_KEY", "str", "", "Key that signs rollback orders; made if unset.", True),
     Setting(
         "DATABASE_URL", "str", "", "Postgres 15-18. Unset: the embedded server of `make up`.", True

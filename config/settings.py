@@ -5,6 +5,7 @@ from __future__ import annotations
 from urllib.parse import unquote, urlsplit
 
 from config import env, home
+from config.database import from_url
 from config.version import VERSION
 
 BASE_DIR = home.ROOT
@@ -74,25 +75,9 @@ TEMPLATES = [
 ]
 
 
-def _database(url: str) -> dict[str, object]:
-    """Django's form of a postgresql:// address."""
-    parts = urlsplit(url)
-    return {
-        "ENGINE": "django.db.backends.postgresql",
-        "NAME": unquote(parts.path.lstrip("/")) or "lastgood",
-        "USER": unquote(parts.username or ""),
-        "PASSWORD": unquote(parts.password or ""),
-        "HOST": parts.hostname or "",
-        "PORT": str(parts.port or 5432),
-        "CONN_MAX_AGE": 300,
-        "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": {"connect_timeout": 10},
-    }
-
-
 DATABASE_URL = env.text("DATABASE_URL") or _servers.database_url
 REDIS_URL = env.text("REDIS_URL") or _servers.redis_url
-DATABASES = {"default": _database(DATABASE_URL)}
+DATABASES = {"default": from_url(DATABASE_URL)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 PORT = env.integer("PORT")

@@ -10,7 +10,9 @@ from tests import servers
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings():
     """pytest-django's hook before the test database is made: start the servers."""
-    servers.use_database(servers.addresses().database_url)
+    from config import database
+
+    database.use(servers.addresses().database_url)
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 HOME = Path(tempfile.mkdtemp(prefix="lastgood-test-"))
 os.environ["LASTGOOD_HOME"] = str(HOME)
@@ -41,19 +40,3 @@ def addresses() -> Addresses:
         atexit.register(valkey.stop)
         atexit.register(postgres.stop)
     return _started[0]
-
-
-def use_database(url: str) -> None:
-    """Points Django's default connection at `url`."""
-    from django.db import connections
-
-    parts = urlsplit(url)
-    connections["default"].close()
-    connections.databases["default"].update(
-        NAME=unquote(parts.path.lstrip("/")),
-        USER=unquote(parts.username or ""),
-        PASSWORD=unquote(parts.password or ""),
-        HOST=parts.hostname,
-        PORT=str(parts.port),
-    )
-    connections["default"].settings_dict.update(connections.databases["default"])

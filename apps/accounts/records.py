@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 SCOPES = ("read", "ingest", "operate")
 
@@ -34,6 +35,6 @@ class AuditRow:
     actor: str
     action: str
     object: str
-    before: dict[str, object]
-    after: dict[str, object]
+    before: dict[str, Any]
+    after: dict[str, Any]
     reason: str

@@ -23,7 +23,8 @@ from apps.ingest.inflate import InflateLimits, inflate
 from apps.ingest.logs.parse import parse as parse_logs
 from apps.ingest.metrics.parse import parse as parse_metrics
 from apps.ingest.nodes.parse import parse as parse_nodes
-from apps.ingest.wandb.body import parse as parse_wandb
+from apps.ingest.wandb.parse import decode as decode_wandb
+from apps.ingest.wandb.parse import parse_body as open_wandb
 
 log = logging.getLogger(__name__)
 
@@ -46,9 +47,20 @@ class Protocol:
     write: Callable[[Envelope, Any], writes.Written]
 
 
+def _parse_wandb(body: bytes, envelope: Envelope) -> writes.WandbRecords:
+    opened = open_wandb(body)
+    batch = decode_wandb(
+        opened.records,
+        now_ns=envelope.received_ns,
+        first_record=opened.first_record,
+        shift_ns=opened.time_shift_ns,
+    )
+    return writes.WandbRecords(opened, batch)
+
+
 PROTOCOLS: dict[str, Protocol] = {
     "logs": Protocol(lambda body, _: parse_logs(body), writes.write_logs),
-    "wandb": Protocol(lambda body, _: parse_wandb(body), writes.write_wandb),
+    "wandb": Protocol(_parse_wandb, writes.write_wandb),
     "metrics": Protocol(
         lambda body, env: parse_metrics(body, received_ns=env.received_ns), writes.write_metrics
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from django.utils import timezone
@@ -13,7 +13,7 @@ from apps.ingest.checkpoints.parse import CheckpointBatch
 from apps.ingest.envelope import Envelope
 from apps.ingest.logs.parse import LogBatch
 from apps.ingest.metrics.parse import MetricBatch
-from apps.ingest.wandb.body import WandbBody
+from apps.ingest.wandb.parse import SystemSample, WandbBatch, WandbBody
 from apps.logs.domain.lines import ParsedSegment
 from apps.logs.store import write_lines
 from apps.metrics.store import write_rows
@@ -22,21 +22,12 @@ from apps.runs import services as runs
 from apps.runs import store as runs_store
 from apps.runs.records import Progress
 
-STREAMED = frozenset({"step", "time_ns"})
-
-
 @dataclass(frozen=True, slots=True)
 class Written:
     """attempts: those with new data. counts: for the run's counters."""
 
     attempts: frozenset[int]
     counts: Mapping[str, int] = field(default_factory=dict)
-
-
-def _shifted(rows: Iterable[MetricRow], shift_ns: int) -> list[MetricRow]:
-    if not shift_ns:
-        return list(rows)
-    return [replace(row, time_ns=row.time_ns + shift_ns) for row in rows]
 
 
 def _write_rows(
@@ -68,20 +59,43 @@ def write_metrics(envelope: Envelope, batch: MetricBatch) -> Written:
     return _write_rows(envelope.run_id, batch.attempt, batch.rows, source="http")
 
 
-def write_wandb(envelope: Envelope, batch: WandbBody) -> Written:
-    """Records of a `.wandb` file: history, system metrics, config, exit."""
-    found, run_id = batch.records, envelope.run_id
-    rows = _shifted(found.rows, batch.time_shift_ns)
-    written = _write_rows(run_id, batch.attempt, rows, source="wandb")
-    attempt = max(written.attempts, default=_attempt(run_id, batch.attempt))
+@dataclass(frozen=True, slots=True)
+class WandbRecords:
+    """A body of records, opened and decoded."""
+
+    body: WandbBody
+    batch: WandbBatch
+
+
+def write_wandb(envelope: Envelope, records: WandbRecords) -> Written:
+    """Records of a `.wandb` file: history, system metrics, console, config, summary, exit."""
+    body, found, run_id = records.body, records.batch, envelope.run_id
+    written = _write_rows(run_id, body.attempt, found.rows, source="wandb")
+    attempt = max(written.attempts, default=_attempt(run_id, body.attempt))
+    points = _write_system(run_id, attempt, found.system)
     progress = Progress(
-        project=found.project,
+        project=found.run.project if found.run else None,
         exit_code=found.exit_code,
-        config=dict(found.config),
+        config=found.config,
+        summary=found.summary,
     )
     runs_store.note_progress(run_id, attempt, progress, timezone.now())
-    counts = {**written.counts, **{f"wandb_{k}": v for k, v in found.skipped.items()}}
+    counts = {
+        **written.counts,
+        "points": written.counts["points"] + points,
+        "unreadable_records": len(found.problems),
+        **{f"skipped: {kind}": times for kind, times in found.skipped.items()},
+    }
     return Written(written.attempts | {attempt}, counts)
+
+
+def _write_system(run_id: int, attempt: int, samples: Sequence[SystemSample]) -> int:
+    """System metrics have a time but no step: they are put at the newest step of the attempt."""
+    if not samples:
+        return 0
+    step = runs_store.last_step(run_id, attempt) or 0
+    rows = [MetricRow(step, sample.time_ns, sample.values) for sample in samples]
+    return write_rows(run_id, attempt, rows, source="system").points
 
 
 def _attempt(run_id: int, attempt: int | None) -> int:

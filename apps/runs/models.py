@@ -32,6 +32,7 @@ class Attempt(models.Model):
     last_ns = models.BigIntegerField(null=True)
     last_row_ns = models.BigIntegerField(null=True)
     exit_code = models.IntegerField(null=True)
+    summary = models.JSONField(default=dict)
     failed = models.BooleanField(default=False)
     continued_by = models.IntegerField(null=True)
 

@@ -23,7 +23,7 @@ def check_key(key: str) -> str:
         raise AppError(
             f'"{key[:140]}" is not a run key',
             where="run key",
-            hint="use 1-128 letters, digits, dots, underscores, dashes; start with a letter or digit",
+            hint="1-128 letters, digits, dots, underscores, dashes; not a mark first",
         )
     return key
 

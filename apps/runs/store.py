@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
+import orjson
 from django.db import connection
 from django.db.models import F, Max
 from django.db.models.functions import Coalesce, Greatest, Least
@@ -127,7 +129,8 @@ def continue_as(run_id: int, number: int, successor: int) -> None:
 def current_attempt(run_id: int, number: int | None) -> int | None:
     """Where a batch for attempt `number` goes now; None: the newest; None if there is none."""
     if number is None:
-        return Attempt.objects.filter(run_id=run_id).aggregate(n=Max("number"))["n"]
+        newest: int | None = Attempt.objects.filter(run_id=run_id).aggregate(n=Max("number"))["n"]
+        return newest
     for _ in range(MAX_FOLLOWED):
         found = Attempt.objects.filter(run_id=run_id, number=number).values_list("continued_by")
         successor = found.first()
@@ -180,13 +183,19 @@ def note_progress(run_id: int, attempt: int, progress: Progress, now: datetime) 
     if progress.world_size:
         Run.objects.filter(pk=run_id).update(world_size=progress.world_size)
     if progress.config:
-        _merge_config(run_id, progress)
+        _merge("runs_run", "config", progress.config, "id = %s", [run_id])
+    if progress.summary:
+        where = "run_id = %s AND number = %s"
+        _merge("runs_attempt", "summary", progress.summary, where, [run_id, attempt])
 
 
-def _merge_config(run_id: int, progress: Progress) -> None:
-    run = Run.objects.select_for_update().get(pk=run_id)
-    run.config = {**run.config, **progress.config}
-    run.save(update_fields=["config"])
+def _merge(
+    table: str, column: str, values: Mapping[str, Any], where: str, key: Sequence[int]
+) -> None:
+    """Adds keys to a JSON column; a later value wins. Names come from this module only."""
+    sql = f"UPDATE {table} SET {column} = {column} || %s::jsonb WHERE {where}"  # noqa: S608
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [orjson.dumps(dict(values)).decode(), *key])
 
 
 def mark_failed(run_id: int, attempt: int) -> None:
@@ -219,4 +228,11 @@ def placements(run_id: int, attempt: int) -> dict[int, PlacementInfo]:
 def attempt_of_resume(run_id: int, step: int, after: int) -> int | None:
     """The newest attempt above `after` with a start that said it resumes from `step`."""
     found = Launch.objects.filter(run_id=run_id, resume_step=step, attempt__gt=after)
-    return found.aggregate(n=Max("attempt"))["n"]
+    newest: int | None = found.aggregate(n=Max("attempt"))["n"]
+    return newest
+
+
+def last_step(run_id: int, attempt: int) -> int | None:
+    """The newest step of an attempt. -- uses the primary key"""
+    found = Attempt.objects.filter(run_id=run_id, number=attempt)
+    return found.values_list("last_step", flat=True).first()

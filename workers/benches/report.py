@@ -1,0 +1,33 @@
+"""What every bench gets and gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class BenchOptions:
+    """data: a folder to measure on instead of the built-in data. out: where to put details."""
+
+    data: Path | None = None
+    out: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BenchReport:
+    """columns and rows: a table for people. figures: the same for programs (JSON-able)."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    figures: dict[str, Any] = field(default_factory=dict)
+
+    def table(self) -> str:
+        """The rows under their headings, in aligned columns."""
+        lines = [self.columns, *self.rows]
+        widths = [max(len(line[at]) for line in lines) for at in range(len(self.columns))]
+        return "\n".join(
+            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+            for line in lines
+        )

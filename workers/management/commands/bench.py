@@ -1,0 +1,38 @@
+"""`manage.py bench NAME [--data DIR] [--json FILE]` measures; the last line is one JSON object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import orjson
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from workers.benches.report import BenchOptions, BenchReport
+
+NAMES = ("ingest", "spikes")
+
+
+class Command(BaseCommand):
+    help = "Measures one thing on this machine; read the ratios, machines are noisy."
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name", choices=NAMES)
+        parser.add_argument("--data", type=Path, help="measure on this folder")
+        parser.add_argument("--out", type=Path, help="write details (such as predictions) here")
+        parser.add_argument("--json", type=Path, help="write the figures to this file as well")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options["data"] and not options["data"].is_dir():
+            raise CommandError(f"--data: {options['data']} is not a folder")
+        run: Callable[[BenchOptions], BenchReport]
+        run = import_module(f"workers.benches.{options['name']}").run
+        report = run(BenchOptions(data=options["data"], out=options["out"]))
+        figures = orjson.dumps({"bench": options["name"], **report.figures}).decode()
+        self.stdout.write(report.table())
+        self.stdout.write(figures)
+        if options["json"]:
+            options["json"].write_text(figures + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""`manage.py settings_docs [--check]` writes docs/settings.md and .env.example from config/env.py."""
+"""`manage.py settings_docs [--check]`: docs/settings.md and .env.example from config/env.py."""
 
 from __future__ import annotations
 

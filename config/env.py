@@ -35,6 +35,8 @@ TABLE: tuple[Setting, ...] = (
     Setting("REDIS_URL", "str", "", "Valkey/Redis 7.2+. Unset: the embedded server.", True),
     Setting("PORT", "int", "8000", "Port of web; the event stream takes PORT + 1."),
     Setting("LASTGOOD_BIND", "str", "127.0.0.1", "Address web and events listen on."),
+    Setting("LASTGOOD_WEB_URL", "str", "", "Where this machine reaches web; set by `make up`."),
+    Setting("LASTGOOD_EVENTS_URL", "str", "", "The same for events; set by `make up`."),
     Setting("PUBLIC_URL", "str", "", "How people reach the site; used in mails and orders."),
     Setting("EVENTS_URL", "str", "", "Public address of /events; unset: same host, PORT + 1."),
     Setting("ALLOWED_HOSTS", "str", "127.0.0.1,localhost,[::1]", "Host names the site answers to."),

@@ -81,7 +81,7 @@ DATABASES = {"default": from_url(DATABASE_URL)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 PORT = env.integer("PORT")
-WEB_URL = _servers.web_url or f"http://127.0.0.1:{PORT}"
+WEB_URL = env.text("LASTGOOD_WEB_URL") or _servers.web_url or f"http://127.0.0.1:{PORT}"
 PUBLIC_URL = (env.text("PUBLIC_URL") or WEB_URL).rstrip("/")
 EVENTS_URL = env.text("EVENTS_URL")
 ORDERS_DIR = HOME / "orders"

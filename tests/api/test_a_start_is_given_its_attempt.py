@@ -1,0 +1,52 @@
+"""POST /api/v1/runs/{key}/launches"""
+
+import pytest
+
+from tests.factories import T0_NS
+
+MINUTE_NS = 60_000_000_000
+
+
+@pytest.fixture
+def start(client, token):
+    def send(slot, launch, started_ns=T0_NS, **more):
+        return client.post(
+            "/api/v1/runs/r/launches",
+            {"slot": slot, "launch": launch, "started_ns": started_ns, **more},
+            content_type="application/json",
+            headers={"Authorization": f"Bearer {token}"},
+        )
+
+    return send
+
+
+def test_the_sources_of_one_launch_share_attempt_0(start):
+    answers = [start("wandb", "w1"), start("torchrun:a", "a1"), start("torchrun:b", "b1")]
+    assert [answer.json() for answer in answers] == [{"run": "r", "attempt": 0}] * 3
+
+
+def test_asking_again_gives_the_same_attempt(start):
+    start("wandb", "w1")
+    start("wandb", "w2", T0_NS + 5 * MINUTE_NS)
+    assert start("wandb", "w1").json()["attempt"] == 0
+
+
+def test_a_second_start_opens_attempt_1_as_child_of_0(start):
+    from apps.runs.store import attempts, run_id_of
+
+    start("wandb", "w1")
+    assert start("wandb", "w2", T0_NS + 5 * MINUTE_NS).json()["attempt"] == 1
+    assert [(a.number, a.parent) for a in attempts(run_id_of("r"))] == [(0, None), (1, 0)]
+
+
+@pytest.mark.parametrize(
+    ("body", "where"), [({}, "body"), ({"slot": "", "launch": "x", "started_ns": 1}, "body")]
+)
+def test_a_malformed_start_is_400(client, token, body, where):
+    answer = client.post(
+        "/api/v1/runs/r/launches",
+        body,
+        content_type="application/json",
+        headers={"Authorization": f"Bearer {token}"},
+    )
+    assert (answer.status_code, answer.json()["where"]) == (400, where)

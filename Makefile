@@ -1,0 +1,70 @@
+# Everything a person or a CI runs. `make` alone lists the targets.
+# PORT, LASTGOOD_HOME and SPEED may be given on the command line or in the environment.
+
+VENV := .venv
+PY := $(VENV)/bin/python
+RUN := LASTGOOD_DIE_WITH_PARENT=1 $(PY)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup dev up demo load test check lint fix types imports migrations docs lock clean
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
+
+setup: $(VENV)/stamp-base ## the environment with the locked packages, nothing else
+
+dev: $(VENV)/stamp-dev ## the same with the packages for tests and checks
+
+up: setup ## Lastgood in the foreground (Ctrl-C stops it); PORT=8000 LASTGOOD_HOME=var
+	@$(RUN) -m workers.supervisor
+
+demo: setup ## the same, fed with two real recorded runs; SPEED=
+	@$(RUN) manage.py demo
+
+load: setup ## read a recorded run folder into a running Lastgood: make load DIR=... KEY=...
+	@$(PY) manage.py load "$(DIR)" --run "$(KEY)" --wait
+
+test: check ## all checks and the whole suite against real Postgres and Valkey
+	$(PY) -m pytest -q
+
+check: lint types imports migrations docs ## what must hold before a commit, without the tests
+
+lint: dev
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+
+fix: dev ## let ruff repair what it can
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+types: dev
+	$(PY) -m mypy apps workers config
+
+imports: dev
+	$(VENV)/bin/lint-imports
+
+migrations: dev
+	$(PY) -W ignore:Got.an.error.checking manage.py makemigrations --check --dry-run
+
+docs: dev
+	$(PY) manage.py settings_docs --check
+
+lock: $(VENV)/stamp-venv ## write requirements/*.txt anew from pyproject.toml
+	sh requirements/lock.sh
+
+clean: ## remove the environment and caches; your data in var/ stays
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Stamps: a second call costs nothing, a changed lock file installs again.
+$(VENV)/stamp-venv: requirements/uv.txt
+	sh requirements/environment.sh $(VENV)
+	@touch $@
+
+$(VENV)/stamp-base: $(VENV)/stamp-venv requirements/base.txt
+	sh requirements/install.sh $(VENV) requirements/base.txt
+	@touch $@
+
+$(VENV)/stamp-dev: $(VENV)/stamp-base requirements/dev.txt
+	sh requirements/install.sh $(VENV) requirements/dev.txt
+	@touch $@

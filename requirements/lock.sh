@@ -1,0 +1,14 @@
+#!/bin/sh
+# Lock anew: exact versions and hashes, no index address in the files.
+set -eu
+
+lock() {
+    out=$1
+    shift
+    .venv/bin/uv pip compile --quiet --upgrade --python-version 3.11 --generate-hashes \
+        --no-header --no-annotate --no-emit-index-url --output-file "$out" "$@"
+}
+
+lock requirements/base.txt pyproject.toml
+lock requirements/dev.txt pyproject.toml --extra dev
+echo 'uv>=0.13,<1' | lock requirements/uv.txt -

@@ -1,0 +1,183 @@
+"""The words and the headers of a message; who gets what is decided elsewhere."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from apps.alerts.domain.lifecycle import Kind
+from apps.core.records import Candidate, FindingSeverity
+from apps.incidents.domain.incident import IncidentInfo, IncidentState
+
+SUBJECT_LENGTH = 78
+_RUN_LENGTH = 28
+_WORDS = {
+    FindingSeverity.PAGE: "CRITICAL",
+    FindingSeverity.WARN: "WARNING",
+    FindingSeverity.INFO: "INFO",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MailFacts:
+    """Everything a message says.
+
+    subject: of the opening message once that is sent, so that the closing one repeats it.
+    over: the end of the incident is certain. plot_alt: the plot in words, "" without a plot.
+    """
+
+    kind: Kind
+    seq: int
+    incident: IncidentInfo
+    run_key: str
+    recipient: str
+    site_url: str
+    host: str
+    now_ns: int
+    over: bool
+    subject: str = ""
+    candidates: tuple[Candidate, ...] = ()
+    plot_alt: str = ""
+
+    @property
+    def incident_url(self) -> str:
+        return f"{self.site_url}/incidents/{self.incident.id}"
+
+
+def subject_of(incident: IncidentInfo, run_key: str) -> str:
+    """ "CRITICAL llm-300b: Loss 0.97 -> 3.65 since step 1,001 (INC-42)".
+
+    Pure ASCII, at most 78 characters; the run name stays outside of brackets because Gmail
+    ignores bracketed words when it groups by subject; too long a title loses its end.
+    """
+    head = f"{_WORDS[incident.severity]} {ascii_line(run_key)[:_RUN_LENGTH]}: "
+    tail = f" ({incident.label})"
+    room = SUBJECT_LENGTH - len(head) - len(tail)
+    title = ascii_line(incident.title)
+    if len(title) > room:
+        title = title[: room - 3].rstrip(" ,;:->") + "..."
+    return f"{head}{title}{tail}"
+
+
+def ascii_line(text: str) -> str:
+    """One line of printable ASCII: accents dropped, arrows spelled, the rest becomes "?"."""
+    spelled = text.replace("\u2192", "->").replace("\u00d7", "x").replace("\u2013", "-")
+    plain = unicodedata.normalize("NFKD", spelled)
+    plain = "".join(c for c in plain if not unicodedata.combining(c))
+    return " ".join(re.sub(r"[^\x20-\x7e\s]", "?", plain).split())
+
+
+def subject(facts: MailFacts) -> str:
+    """The subject line: the same for the whole incident, "Re:" in front after the opening."""
+    base = facts.subject or subject_of(facts.incident, facts.run_key)
+    return base if facts.kind is Kind.OPENING and facts.seq == 0 else f"Re: {base}"
+
+
+def headers(facts: MailFacts) -> dict[str, str]:
+    """The headers beside From, To and Subject.
+
+    Message-ID depends only on (run, incident, recipient, kind, seq): a message sent twice after
+    a crash is one message to a receiver that folds doubles. References point to a root that
+    never existed, so a thread holds even where its first message was missed.
+    """
+    incident = facts.incident
+    thread = f"inc-{incident.id}.run-{incident.run_id}"
+    root = f"<{thread}@{facts.host}>"
+    slug = re.sub(r"[^a-z0-9-]+", "-", facts.run_key.lower()).strip("-") or "run"
+    to = re.sub(r"[^A-Za-z0-9]+", ".", facts.recipient).strip(".")
+    return {
+        "Message-ID": f"<{facts.kind.value}-{facts.seq}.{to}.{thread}@{facts.host}>",
+        "In-Reply-To": root,
+        "References": root,
+        "List-Id": f"<{slug}.run-{incident.run_id}.{facts.host}>",
+        "Auto-Submitted": "auto-generated",
+        "X-Auto-Response-Suppress": "All",
+        "X-Run": ascii_line(facts.run_key),
+        "X-Incident": incident.label,
+        "X-Severity": _WORDS[incident.severity].lower(),
+    }
+
+
+def lead(facts: MailFacts) -> str:
+    """The first line: the state before everything else."""
+    incident = facts.incident
+    if facts.over and incident.resolved_at_ns is not None:
+        lasted = duration((incident.resolved_at_ns - incident.opened_at_ns) / 1e9)
+        return f"RESOLVED after {lasted}: {incident.title}"
+    if facts.kind is Kind.REMINDER:
+        open_for = duration((facts.now_ns - incident.opened_at_ns) / 1e9)
+        return f"STILL OPEN after {open_for}, nobody has acknowledged: {incident.title}"
+    if incident.state is IncidentState.RESOLVED:
+        return f"{incident.title} (back in its band; a closing message follows if it stays)"
+    if facts.seq > 0:
+        return f"BACK after it had ended: {incident.title}"
+    return incident.title
+
+
+def ending(facts: MailFacts) -> str:
+    """Why it is over, in words; "" while it is not."""
+    words = {
+        "closed": "The signal is back in its band by itself.",
+        "recovered": "The rollback is verified: the loss is back on its trend.",
+        "manual": "A person resolved it.",
+    }
+    return words.get(facts.incident.resolution, "") if facts.over else ""
+
+
+def evidence_lines(incident: IncidentInfo, limit: int = 6) -> list[str]:
+    """What speaks for it: the cause, the earliest signal, the first suspects."""
+    lines = [f"Cause: {incident.cause_hint}"]
+    signal = incident.earliest_signal
+    if signal is not None:
+        lead_text = (
+            f", {signal.lead_steps} steps ({duration(signal.lead_s)}) before the onset"
+            if signal.lead_steps
+            else ""
+        )
+        lines.append(f"Earliest signal: {signal.series} at step {signal.step:,}{lead_text}")
+    for suspect in incident.suspects[:2]:
+        who = " ".join(_who(suspect.rank, suspect.node))
+        fault = suspect.fault_class.replace("_", " ")
+        lines.append(f"Suspect: {who}, {fault}, confidence {suspect.confidence:.0%}")
+        lines.extend(f"  {e.text}" for e in suspect.evidence[:2])
+    for hypothesis in incident.hypotheses[:1]:
+        lines.extend(f"  {e.text}" for e in hypothesis.evidence[:2] if e.text not in str(lines))
+    return lines[: limit + 4]
+
+
+def _who(rank: int | None, node: str | None) -> list[str]:
+    named = [] if rank is None else [f"rank {rank}"]
+    return named + ([f"on {node}"] if node else []) or ["unknown"]
+
+
+def candidate_lines(candidates: tuple[Candidate, ...], limit: int = 3) -> list[str]:
+    """The best eligible checkpoints, one line each with what going back costs."""
+    lines = []
+    for candidate in [c for c in candidates if c.eligible][:limit]:
+        hours = candidate.lost_gpu_hours
+        cost = f"{candidate.lost_steps:,} steps to redo"
+        if hours is not None:
+            cost += f", {hours:.1f} GPU-hours"
+        level = candidate.level.replace("_", " ")
+        lines.append(f"step {candidate.step:,} (attempt {candidate.attempt}): {level}, {cost}")
+    return lines
+
+
+def clock(time_ns: int) -> str:
+    """ "2026-03-01 12:34:56 UTC"."""
+    return datetime.fromtimestamp(time_ns / 1e9, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def duration(seconds: float) -> str:
+    """A span as people say it: "14 min", "2 h 05 min", "3 s"."""
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    minutes, hours = whole // 60, whole // 3600
+    if hours == 0:
+        return f"{minutes} min"
+    if hours < 48:
+        return f"{hours} h {minutes % 60:02d} min"
+    return f"{hours // 24} d {hours % 24} h"

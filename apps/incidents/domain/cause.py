@@ -1,0 +1,146 @@
+"""Why it may have happened: hypotheses, each with the test that was made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from apps.core.records import Evidence, Finding, FindingSeverity, Suspect
+from apps.incidents.domain.correlate import FAILURE_KINDS, healed
+from apps.incidents.domain.incident import Hypothesis
+
+LR_CHANGED = "learning rate changed at the same step"
+
+
+@dataclass(frozen=True, slots=True)
+class CausePolicy:
+    """same_steps: how far a change and an onset may lie apart to count as the same step.
+
+    A value logged for step n is applied at the end of n and shows at n + 1; one step of slack.
+    """
+
+    same_steps: int = 2
+
+
+DEFAULT_POLICY = CausePolicy()
+
+
+def hypotheses(
+    findings: Sequence[Finding],
+    suspects: Sequence[Suspect],
+    onset_step: int | None,
+    policy: CausePolicy = DEFAULT_POLICY,
+) -> tuple[Hypothesis, ...]:
+    """The possible causes of an incident, most likely first; never empty.
+
+    The text of the first is the cause hint. A changed learning rate at the onset comes first:
+    it explains every rank at once, so it also weakens the case against a single one.
+    """
+    found = [
+        *_learning_rate(findings, onset_step, policy),
+        *_failure(findings),
+        *_hardware(findings, suspects),
+        *_data(findings),
+    ]
+    found.sort(key=lambda h: -h.confidence)
+    return tuple(found) or (_unknown(findings),)
+
+
+def _learning_rate(
+    findings: Sequence[Finding], onset_step: int | None, policy: CausePolicy
+) -> list[Hypothesis]:
+    if onset_step is None:
+        return []
+    for finding in findings:
+        change = finding.facts.get("lr_change_step")
+        if isinstance(change, int) and abs(change - onset_step) <= policy.same_steps:
+            before, after = finding.facts.get("lr_before"), finding.facts.get("lr_after")
+            seen = f"learning rate {_figure(before)} -> {_figure(after)} at step {change:,}"
+            return [
+                Hypothesis(
+                    cause="learning_rate",
+                    text=LR_CHANGED,
+                    test="the logged learning rate around the onset step",
+                    confidence=0.95,
+                    evidence=(Evidence(text=seen, step=change),),
+                )
+            ]
+    return []
+
+
+def _failure(findings: Sequence[Finding]) -> list[Hypothesis]:
+    for finding in findings:
+        if finding.kind in FAILURE_KINDS:
+            fault = str(finding.facts.get("fault_class") or "unknown").replace("_", " ")
+            return [
+                Hypothesis(
+                    cause="failure",
+                    text=f"{_place(finding.rank, finding.node)} failed first: {fault}",
+                    test="the first failure in the logs of all ranks, consequences left out",
+                    confidence=_ratio(finding.facts.get("confidence"), 0.5),
+                    evidence=finding.evidence,
+                )
+            ]
+    return []
+
+
+def _hardware(findings: Sequence[Finding], suspects: Sequence[Suspect]) -> list[Hypothesis]:
+    apart = {f.rank for f in findings if f.kind == "rank_outlier" and f.rank is not None}
+    if len(apart) != 1:
+        return []
+    rank = apart.pop()
+    named = [s for s in suspects if s.rank == rank]
+    node = named[0].node if named else None
+    return [
+        Hypothesis(
+            cause="hardware",
+            text=f"{_place(rank, node)} is apart from all other ranks: "
+            "suspected silent data corruption",
+            test="the same series of every rank compared at the same step",
+            confidence=named[0].confidence if named else 0.5,
+            evidence=named[0].evidence if named else (),
+        )
+    ]
+
+
+def _data(findings: Sequence[Finding]) -> list[Hypothesis]:
+    loud = [f for f in findings if f.severity is not FindingSeverity.INFO]
+    if not loud or not all(healed(f) for f in loud):
+        return []
+    steps = sorted(f.onset_step for f in loud if f.onset_step is not None)
+    where = f"step {steps[0]:,}" if steps else "that time"
+    return [
+        Hypothesis(
+            cause="data",
+            text=f"the spike healed by itself: the data of {where} is suspect",
+            test="the loss after the spike is back in its band without a rollback",
+            confidence=0.6,
+            evidence=tuple(e for f in loud for e in f.evidence),
+        )
+    ]
+
+
+def _unknown(findings: Sequence[Finding]) -> Hypothesis:
+    logged = any("lr_change_step" in f.facts for f in findings)
+    known = "the learning rate did not change there, " if logged else ""
+    return Hypothesis(
+        cause="unknown",
+        text="no known cause",
+        test=f"{known}no rank is apart, no failure is logged, it has not healed",
+        confidence=0.0,
+    )
+
+
+def _place(rank: int | None, node: str | None) -> str:
+    if rank is None:
+        return node or "an unknown rank"
+    return f"rank {rank} ({node})" if node else f"rank {rank}"
+
+
+def _figure(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, int | float) else "?"
+
+
+def _ratio(value: Any, default: float) -> float:
+    return float(value) if isinstance(value, int | float) else default

@@ -1,0 +1,226 @@
+"""Findings to incidents: which finding belongs to which episode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from apps.core.records import Finding, FindingSeverity
+
+_LOUDNESS = {FindingSeverity.INFO: 0, FindingSeverity.WARN: 1, FindingSeverity.PAGE: 2}
+
+FAILURE_KINDS = frozenset({"failure"})
+
+
+@dataclass(frozen=True, slots=True)
+class CorrelationPolicy:
+    """When two findings of one attempt tell of the same episode.
+
+    before_steps: how far a signal may lead the loss (measured leads of 200-300 steps: a slow
+    learning-rate ramp seen at 611 in the update norm and at 919 in the loss).
+    after_steps: how far behind the last sign of the episode; the scorer of the detector gives an
+    alarm 100 rows. An unfinished page takes in whatever follows; an unfinished warning takes in
+    only warnings, so that it never dates a later explosion. crash_steps: a crash explains a loss,
+    or a loss a crash, only this close: an exploded loss that trains on for hours did not cause a
+    node's death. The `_ns` values are used when one of the two has no step. reopen_*: the episode
+    came back, not a new one.
+    """
+
+    before_steps: int = 300
+    after_steps: int = 100
+    crash_steps: int = 10
+    reopen_steps: int = 50
+    before_ns: int = 1_800_000_000_000
+    after_ns: int = 600_000_000_000
+    crash_ns: int = 120_000_000_000
+    reopen_ns: int = 600_000_000_000
+
+
+DEFAULT_POLICY = CorrelationPolicy()
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An incident as the correlator sees it.
+
+    ref: the id of a stored incident, negative for one this call opens. reopenable: resolved by
+    itself (never by a person or by a verified rollback).
+    """
+
+    ref: int
+    findings: tuple[Finding, ...]
+    resolved: bool = False
+    reopenable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Correlation:
+    """cases: those that changed, with all their findings. loose: findings without an incident."""
+
+    cases: tuple[Case, ...]
+    loose: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Extent:
+    """From the first onset to the last sign of an episode, in steps and in time."""
+
+    first_step: int | None
+    last_step: int | None
+    first_ns: int
+    last_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Reach:
+    """How far outside an extent an onset may lie."""
+
+    before_steps: int
+    after_steps: int
+    before_ns: int
+    after_ns: int
+    endless: bool = False
+
+
+def loudness(severity: FindingSeverity) -> int:
+    """0 info, 1 warn, 2 page."""
+    return _LOUDNESS[severity]
+
+
+def closed(finding: Finding) -> bool:
+    """Whether the episode of this finding has ended."""
+    return finding.closed_step is not None or finding.closed_time_ns is not None
+
+
+def healed(finding: Finding) -> bool:
+    """Whether this was an outlier that went away by itself: it never dates an incident."""
+    return finding.kind == "outlier" and closed(finding)
+
+
+def over(findings: Iterable[Finding]) -> bool:
+    """Whether every finding louder than info has ended."""
+    return all(closed(f) for f in findings if loudness(f.severity) > 0)
+
+
+def correlate(
+    cases: Sequence[Case],
+    findings: Sequence[Finding],
+    policy: CorrelationPolicy = DEFAULT_POLICY,
+) -> Correlation:
+    """Put every finding into a case; findings and cases are of one run and one attempt.
+
+    A finding whose key a case already holds replaces the older state and never moves. Else it
+    joins the oldest case it is near to, else it opens one, unless it is only "info". A finding
+    equal to the stored one changes nothing, so a repeated call returns nothing.
+    """
+    book = _Book(cases)
+    for finding in sorted(findings, key=_order):
+        book.take(finding, policy)
+    return Correlation(tuple(book.changed()), tuple(book.loose))
+
+
+class _Book:
+    """The cases of one call while it runs."""
+
+    def __init__(self, cases: Sequence[Case]) -> None:
+        self._cases = {case.ref: case for case in cases}
+        self._home = {f.key: case.ref for case in cases for f in case.findings}
+        self._touched: list[int] = []
+        self._next_ref = -1
+        self.loose: list[Finding] = []
+
+    def changed(self) -> list[Case]:
+        return [self._cases[ref] for ref in self._touched]
+
+    def take(self, finding: Finding, policy: CorrelationPolicy) -> None:
+        ref = self._home.get(finding.key)
+        if ref is None:
+            ref = self._near(finding, policy)
+        if ref is None and loudness(finding.severity) == 0:
+            self.loose.append(finding)
+            return
+        self._put(self._open() if ref is None else ref, finding)
+
+    def _near(self, finding: Finding, policy: CorrelationPolicy) -> int | None:
+        for case in self._cases.values():
+            if joins(case, finding, policy):
+                return case.ref
+        return None
+
+    def _open(self) -> int:
+        ref = self._next_ref
+        self._next_ref -= 1
+        self._cases[ref] = Case(ref, ())
+        return ref
+
+    def _put(self, ref: int, finding: Finding) -> None:
+        case = self._cases[ref]
+        if finding in case.findings:
+            return
+        others = tuple(f for f in case.findings if f.key != finding.key)
+        self._cases[ref] = replace(case, findings=(*others, finding))
+        self._home[finding.key] = ref
+        if ref not in self._touched:
+            self._touched.append(ref)
+
+
+def joins(case: Case, finding: Finding, policy: CorrelationPolicy) -> bool:
+    """Whether `finding` is part of the episode `case`."""
+    extent = _extent(case.findings)
+    if case.resolved:
+        reach = _Reach(0, policy.reopen_steps, 0, policy.reopen_ns)
+        return case.reopenable and _within(finding, extent, reach)
+    if (finding.kind in FAILURE_KINDS) != _has_failure(case):
+        start = replace(extent, last_step=extent.first_step, last_ns=extent.first_ns)
+        steps, time_ns = policy.crash_steps, policy.crash_ns
+        return _within(finding, start, _Reach(steps, steps, time_ns, time_ns))
+    return _within(finding, extent, _reach(case, finding, policy))
+
+
+def _reach(case: Case, finding: Finding, policy: CorrelationPolicy) -> _Reach:
+    level = loudness(finding.severity)
+    unfinished = [f for f in case.findings if not closed(f)]
+    endless = level > 0 and any(loudness(f.severity) >= level for f in unfinished)
+    louder = level > max(loudness(f.severity) for f in case.findings)
+    return _Reach(
+        before_steps=policy.before_steps,
+        after_steps=policy.before_steps if louder else policy.after_steps,
+        before_ns=policy.before_ns,
+        after_ns=policy.before_ns if louder else policy.after_ns,
+        endless=endless,
+    )
+
+
+def _within(finding: Finding, extent: _Extent, reach: _Reach) -> bool:
+    step = finding.onset_step
+    if step is not None and extent.first_step is not None and extent.last_step is not None:
+        late = not reach.endless and step > extent.last_step + reach.after_steps
+        return step >= extent.first_step - reach.before_steps and not late
+    late = not reach.endless and finding.onset_time_ns > extent.last_ns + reach.after_ns
+    return finding.onset_time_ns >= extent.first_ns - reach.before_ns and not late
+
+
+def _extent(findings: Sequence[Finding]) -> _Extent:
+    loud = [f for f in findings if loudness(f.severity) > 0] or list(findings)
+    return _Extent(
+        first_step=min((f.onset_step for f in loud if f.onset_step is not None), default=None),
+        last_step=max((s for f in loud for s in _steps(f)), default=None),
+        first_ns=min(f.onset_time_ns for f in loud),
+        last_ns=max(max(f.onset_time_ns, f.closed_time_ns or f.seen_time_ns) for f in loud),
+    )
+
+
+def _steps(finding: Finding) -> list[int]:
+    end = finding.closed_step if finding.closed_step is not None else finding.seen_step
+    return [s for s in (finding.onset_step, end) if s is not None]
+
+
+def _has_failure(case: Case) -> bool:
+    return any(f.kind in FAILURE_KINDS for f in case.findings)
+
+
+def _order(finding: Finding) -> tuple[bool, int, int, int, str]:
+    """What may open an incident before what may only join one, then oldest, then loudest first."""
+    step = finding.onset_step if finding.onset_step is not None else 2**62
+    level = loudness(finding.severity)
+    return (level == 0, finding.onset_time_ns, step, -level, finding.key)

@@ -1,0 +1,108 @@
+"""What an incident is, as values. Also returned by `apps.incidents.store`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from apps.core.records import Evidence, FindingSeverity, Suspect
+
+
+class IncidentState(StrEnum):
+    """The life of an incident. Stored: never rename a value."""
+
+    OPEN = "open"
+    ACKNOWLEDGED = "acknowledged"
+    RESOLVED = "resolved"
+
+
+class Resolution(StrEnum):
+    """Why an incident ended. Only CLOSED may be reopened by a returning episode."""
+
+    NONE = ""
+    CLOSED = "closed"  # every finding of it ended by itself
+    RECOVERED = "recovered"  # a rollback was verified
+    MANUAL = "manual"  # a person said so
+
+
+@dataclass(frozen=True, slots=True)
+class EarliestSignal:
+    """The series that left its own band first, at or before the onset of the incident.
+
+    layer: as the series names it ("layers.4"), None for a whole-job series.
+    lead_steps, lead_s: how long before the onset it moved; 0 when it moved with it.
+    """
+
+    series: str
+    step: int
+    time_ns: int
+    layer: str | None = None
+    rank: int | None = None
+    lead_steps: int = 0
+    lead_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """A possible cause, the test that was made, and what speaks for and against it.
+
+    cause: learning_rate, hardware, failure, data, unknown. text: one short sentence.
+    test: what was compared, so that a person can repeat it.
+    """
+
+    cause: str
+    text: str
+    test: str
+    confidence: float
+    evidence: tuple[Evidence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentInfo:
+    """An incident with everything the findings say about it.
+
+    onset_step: first step of the earliest finding, None when no finding names a step.
+    opened_at_ns, resolved_at_ns: our clock; onset_time_ns: the clock of the training job.
+    settled: False while the log triage still waits for late lines (only failures).
+    """
+
+    id: int
+    run_id: int
+    attempt: int
+    kind: str
+    severity: FindingSeverity
+    page: bool
+    state: IncidentState
+    onset_step: int | None
+    onset_time_ns: int
+    title: str
+    cause_hint: str
+    suspects: tuple[Suspect, ...]
+    opened_at_ns: int
+    resolved_at_ns: int | None = None
+    resolution: str = ""
+    earliest_signal: EarliestSignal | None = None
+    finding_count: int = 0
+    series: str | None = None
+    hypotheses: tuple[Hypothesis, ...] = ()
+    settled: bool = True
+    acknowledged_at_ns: int | None = None
+    acknowledged_by: str = ""
+    reopened: int = 0
+
+    @property
+    def label(self) -> str:
+        """The name people use: INC-42."""
+        return f"INC-{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentChange:
+    """What `services` did to one incident.
+
+    change: opened, extended, reopened, acknowledged or resolved.
+    """
+
+    run_id: int
+    incident_id: int
+    change: str

@@ -1,0 +1,166 @@
+"""What an incident says as a whole: kind, severity, onset, title."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from apps.core.records import Finding, FindingSeverity, Suspect
+from apps.incidents.domain.cause import hypotheses
+from apps.incidents.domain.correlate import FAILURE_KINDS, healed, loudness
+from apps.incidents.domain.incident import Hypothesis
+from apps.incidents.domain.suspects import merge_suspects
+
+# The most telling first: a dead job before a broken number, a broken number before a bad one,
+# a jump before a drift, the whole job before one rank, what hurts before what only hints.
+TELLING = (
+    "failure",
+    "nonfinite",
+    "explosion",
+    "slow_divergence",
+    "level_shift",
+    "loss_drop",
+    "rank_outlier",
+    "straggler",
+    "outlier",
+    "precursor",
+)
+
+_LAYER = re.compile(r"(?:^|[/._])(layers?|h|blocks?)[./_](\d+)(?=$|[./_])")
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Everything about an incident that follows from its findings.
+
+    series, rank, layer: of the finding that moved first. settled: no failure finding waits for
+    late log lines.
+    """
+
+    kind: str
+    severity: FindingSeverity
+    onset_step: int | None
+    onset_time_ns: int
+    title: str
+    series: str | None
+    rank: int | None
+    layer: str | None
+    suspects: tuple[Suspect, ...]
+    hypotheses: tuple[Hypothesis, ...]
+    settled: bool
+    finding_count: int
+
+    @property
+    def page(self) -> bool:
+        return self.severity is FindingSeverity.PAGE
+
+    @property
+    def cause_hint(self) -> str:
+        return self.hypotheses[0].text
+
+
+def summarise(findings: Sequence[Finding], nodes: Mapping[int, str] | None = None) -> Summary:
+    """The summary of at least one finding; the order of the findings does not matter.
+
+    kind: of the loudest findings the most telling one (TELLING). Onset: the earliest finding
+    louder than info that is not a healed outlier, because a bad batch that went away before the
+    loss exploded is another story.
+    """
+    ordered = sorted(findings, key=lambda f: (f.onset_time_ns, f.key))
+    main, first = telling(ordered), _first_moved(ordered)
+    suspects = merge_suspects(ordered, nodes)
+    return Summary(
+        kind=main.kind,
+        severity=main.severity,
+        onset_step=first.onset_step,
+        onset_time_ns=first.onset_time_ns,
+        title=_title(main, ordered, suspects, first.onset_step),
+        series=first.series,
+        rank=first.rank,
+        layer=layer_of(first.series),
+        suspects=suspects,
+        hypotheses=hypotheses(ordered, suspects, first.onset_step),
+        settled=all(bool(f.facts.get("settled", True)) for f in ordered if _is_failure(f)),
+        finding_count=len(ordered),
+    )
+
+
+def telling(findings: Sequence[Finding]) -> Finding:
+    """The finding that speaks for all of them: loud before quiet, then TELLING, then early."""
+    return min(findings, key=lambda f: (-loudness(f.severity), _place(f.kind), f.onset_time_ns))
+
+
+def layer_of(series: str | None) -> str | None:
+    """The layer a series belongs to ("grad_norm/layers.4" -> "layers.4"), None for none."""
+    found = _LAYER.search(series or "")
+    return f"{found[1]}.{found[2]}" if found else None
+
+
+def _place(kind: str) -> int:
+    return TELLING.index(kind) if kind in TELLING else len(TELLING)
+
+
+def _is_failure(finding: Finding) -> bool:
+    return finding.kind in FAILURE_KINDS
+
+
+def _first_moved(findings: Sequence[Finding]) -> Finding:
+    loud = [f for f in findings if loudness(f.severity) > 0] or list(findings)
+    moved = [f for f in loud if not healed(f)] or loud
+    stepped = [f for f in moved if f.onset_step is not None]
+    if stepped:
+        return min(stepped, key=lambda f: (f.onset_step or 0, f.onset_time_ns))
+    return min(moved, key=lambda f: f.onset_time_ns)
+
+
+def _title(
+    main: Finding,
+    findings: Sequence[Finding],
+    suspects: Sequence[Suspect],
+    onset_step: int | None,
+) -> str:
+    title = _movement(main, onset_step) or main.title
+    apart = {f.rank for f in findings if f.kind == "rank_outlier" and f.rank is not None}
+    if main.kind == "rank_outlier" or _is_failure(main) or len(apart) != 1:
+        return title
+    rank = apart.pop()
+    node = next((s.node for s in suspects if s.rank == rank), None)
+    return f"{title}; rank {rank}{f' ({node})' if node else ''} apart from all others"
+
+
+def _movement(finding: Finding, onset_step: int | None) -> str:
+    """ "Loss 0.97 -> 3.65 since step 1,001", or "" if the finding holds no two numbers."""
+    before, value = finding.facts.get("before"), finding.facts.get("value")
+    if finding.series is None or onset_step is None or finding.rank is not None:
+        return ""
+    if not (_is_number(before) and _is_number(value)):
+        return ""
+    return (
+        f"{_spoken(finding.series)} {figure(before)} -> {figure(value)} since step {onset_step:,}"
+    )
+
+
+def _spoken(series: str) -> str:
+    """ "train/grad_norm" -> "Grad norm"; a layer keeps its full name."""
+    if layer_of(series):
+        return series
+    return series.rsplit("/", 1)[-1].replace("_", " ").capitalize()
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, str):
+        return value in {"NaN", "Infinity", "-Infinity", "inf", "-inf"}
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def figure(value: Any) -> str:
+    """A number as people say it: two decimals below 100, NaN and inf in words."""
+    number = float(value)
+    if math.isnan(number):
+        return "NaN"
+    if math.isinf(number):
+        return "inf" if number > 0 else "-inf"
+    return f"{number:.2f}" if 0.1 <= abs(number) < 100 else f"{number:.3g}"

@@ -1,0 +1,190 @@
+"""The story of an incident in the order of time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from apps.core.records import Evidence, Finding, FindingSeverity
+from apps.incidents.domain.correlate import FAILURE_KINDS
+from apps.incidents.domain.incident import IncidentInfo, IncidentState
+from apps.incidents.domain.summary import telling
+
+
+class Mark(StrEnum):
+    """The three marks of a timeline."""
+
+    FIRST = "FIRST"
+    ONSET = "ONSET"
+    NOW = "NOW"
+
+
+class Role(StrEnum):
+    """The causal role of an event, in the vocabulary of NVIDIA's attribution taxonomy."""
+
+    INITIATING = "initiating"
+    CASCADE = "cascade"
+    TEARDOWN = "teardown"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """Something beside the findings: a checkpoint, a node event, an attempt, an order.
+
+    source: checkpoint, node, attempt, order, incident. time_ns: its own clock.
+    """
+
+    time_ns: int
+    source: str
+    text: str
+    step: int | None = None
+    rank: int | None = None
+    node: str | None = None
+    role: Role = Role.UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineItem:
+    """One line of the timeline."""
+
+    time_ns: int
+    source: str
+    text: str
+    step: int | None = None
+    rank: int | None = None
+    node: str | None = None
+    role: Role = Role.UNKNOWN
+    mark: Mark | None = None
+
+
+def compose(
+    incident: IncidentInfo,
+    findings: Sequence[Finding],
+    happenings: Sequence[Happening],
+    now_ns: int,
+) -> tuple[TimelineItem, ...]:
+    """The timeline, oldest first, every item once.
+
+    FIRST marks the earliest evidence (the earliest signal or the first finding), ONSET the
+    onset of the incident; when both are the same item it carries ONSET and no FIRST is set.
+    NOW closes the list while the incident is not resolved. A node event on the node of the first
+    suspect at or before the onset counts as initiating.
+    """
+    items = [
+        *_from_findings(incident, findings),
+        *_from_signal(incident),
+        *(_from_happening(incident, h) for h in happenings),
+    ]
+    unique = {(i.time_ns, i.source, i.text): i for i in items}
+    ordered = _marked(incident, sorted(unique.values(), key=_order))
+    if incident.state is IncidentState.RESOLVED:
+        return tuple(ordered)
+    now = TimelineItem(now_ns, "incident", "now", mark=Mark.NOW)
+    return (*ordered, replace(now, time_ns=max(now_ns, ordered[-1].time_ns if ordered else 0)))
+
+
+def _from_findings(incident: IncidentInfo, findings: Sequence[Finding]) -> list[TimelineItem]:
+    items: list[TimelineItem] = []
+    main = telling(findings) if findings else None
+    for finding in findings:
+        items.append(
+            TimelineItem(
+                time_ns=finding.onset_time_ns,
+                source="finding",
+                text=finding.title,
+                step=finding.onset_step,
+                rank=finding.rank,
+                node=finding.node,
+                role=_role_of_finding(finding, main, incident),
+            )
+        )
+        items.extend(_from_evidence(finding, e) for e in finding.evidence if e.time_ns is not None)
+        items.extend(_ending(finding))
+    return items
+
+
+def _role_of_finding(finding: Finding, main: Finding | None, incident: IncidentInfo) -> Role:
+    if finding.severity is FindingSeverity.INFO:
+        return Role.UNKNOWN
+    if finding is main or finding.onset_time_ns <= incident.onset_time_ns:
+        return Role.INITIATING
+    return Role.CASCADE
+
+
+def _from_evidence(finding: Finding, evidence: Evidence) -> TimelineItem:
+    accused = finding.rank if finding.suspects == () else finding.suspects[0].rank
+    role = Role.UNKNOWN
+    if finding.kind in FAILURE_KINDS and evidence.rank is not None:
+        role = Role.INITIATING if evidence.rank == accused else Role.CASCADE
+    return TimelineItem(
+        time_ns=evidence.time_ns or finding.onset_time_ns,
+        source="log" if finding.kind in FAILURE_KINDS else "metric",
+        text=evidence.text,
+        step=evidence.step,
+        rank=evidence.rank,
+        node=evidence.node,
+        role=role,
+    )
+
+
+def _ending(finding: Finding) -> list[TimelineItem]:
+    if finding.closed_time_ns is None:
+        return []
+    text = f"ended: {finding.title}"
+    return [TimelineItem(finding.closed_time_ns, "finding", text, finding.closed_step)]
+
+
+def _from_signal(incident: IncidentInfo) -> list[TimelineItem]:
+    signal = incident.earliest_signal
+    if signal is None:
+        return []
+    lead = f", {signal.lead_steps} steps before the onset" if signal.lead_steps else ""
+    return [
+        TimelineItem(
+            time_ns=signal.time_ns,
+            source="metric",
+            text=f"{signal.series} left its band{lead}",
+            step=signal.step,
+            rank=signal.rank,
+            role=Role.INITIATING,
+        )
+    ]
+
+
+def _from_happening(incident: IncidentInfo, happening: Happening) -> TimelineItem:
+    accused = incident.suspects[0].node if incident.suspects else None
+    role = happening.role
+    if happening.source == "node" and happening.node is not None and happening.node == accused:
+        before = happening.time_ns <= incident.onset_time_ns
+        role = Role.INITIATING if before else Role.CASCADE
+    return TimelineItem(
+        time_ns=happening.time_ns,
+        source=happening.source,
+        text=happening.text,
+        step=happening.step,
+        rank=happening.rank,
+        node=happening.node,
+        role=role,
+    )
+
+
+def _marked(incident: IncidentInfo, items: list[TimelineItem]) -> list[TimelineItem]:
+    """Set ONSET on the first finding at the onset, FIRST on the first evidence before it."""
+    at_onset = [
+        n
+        for n, i in enumerate(items)
+        if i.source == "finding" and i.time_ns >= incident.onset_time_ns
+    ]
+    evident = [n for n, i in enumerate(items) if i.role is Role.INITIATING]
+    marked = list(items)
+    if evident:
+        marked[evident[0]] = replace(marked[evident[0]], mark=Mark.FIRST)
+    if at_onset:
+        marked[at_onset[0]] = replace(marked[at_onset[0]], mark=Mark.ONSET)
+    return marked
+
+
+def _order(item: TimelineItem) -> tuple[int, int, str]:
+    return (item.time_ns, item.rank if item.rank is not None else -1, item.text)

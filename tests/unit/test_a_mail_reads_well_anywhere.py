@@ -1,0 +1,151 @@
+"""alerts.domain.mail: subject, headers, words."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apps.alerts.domain.lifecycle import Kind
+from apps.alerts.domain.mail import (
+    MailFacts,
+    candidate_lines,
+    duration,
+    evidence_lines,
+    headers,
+    lead,
+    subject,
+    subject_of,
+)
+from apps.core.records import Candidate, Evidence, Suspect
+from apps.incidents.domain.incident import EarliestSignal, IncidentState
+from tests.incident_samples import SECOND, at, incident
+
+
+def _facts(kind=Kind.OPENING, seq=0, over=False, **fields):
+    values = {
+        "incident": incident(),
+        "run_key": "llm-300b",
+        "recipient": "oncall@example.org",
+        "site_url": "https://lastgood.example.org",
+        "host": "lastgood.example.org",
+        "now_ns": at(1003) + 5 * SECOND,
+        **fields,
+    }
+    return MailFacts(kind=kind, seq=seq, over=over, **values)
+
+
+def _resolved(**fields):
+    return incident(
+        state=IncidentState.RESOLVED,
+        resolved_at_ns=at(1003) + 14 * 60 * SECOND,
+        resolution="recovered",
+        **fields,
+    )
+
+
+def test_the_subject_says_how_bad_where_what_and_which():
+    assert subject_of(incident(), "llm-300b") == (
+        "CRITICAL llm-300b: Loss 0.97 -> 3.65 since step 1,001 (INC-42)"
+    )
+
+
+def test_a_long_title_loses_its_end_and_never_the_incident():
+    long = incident(title="Loss 1.12 -> 1.33 since step 701; rank 5 (gpu-b02) apart from all")
+    line = subject_of(long, "sdc_rollback-of-the-whole-cluster")
+    assert len(line) <= 78
+    assert line.endswith("... (INC-42)")
+
+
+@given(st.text(max_size=300), st.text(max_size=200))
+def test_every_subject_is_one_short_line_of_ascii(title, key):
+    line = subject_of(incident(title=title), key)
+    assert len(line) <= 78
+    assert line.isascii() and line.isprintable()
+
+
+def test_accents_and_arrows_are_spelled():
+    line = subject_of(incident(title="Verlust 1 → 2 für Rang 5"), "größe")
+    assert line == "CRITICAL gro?e: Verlust 1 -> 2 fur Rang 5 (INC-42)"
+
+
+@pytest.mark.parametrize("kind,seq", [(Kind.CLOSING, 0), (Kind.REMINDER, 1), (Kind.OPENING, 1)])
+def test_later_messages_repeat_the_subject_of_the_first(kind, seq):
+    facts = _facts(kind, seq, incident=incident(title="changed since"), subject="CRITICAL x: a")
+    assert subject(facts) == "Re: CRITICAL x: a"
+
+
+def test_all_messages_of_an_incident_hang_on_one_root():
+    opening, closing = headers(_facts()), headers(_facts(Kind.CLOSING))
+    assert opening["References"] == "<inc-42.run-3@lastgood.example.org>"
+    assert opening["In-Reply-To"] == closing["In-Reply-To"] == closing["References"]
+
+
+def test_a_message_sent_twice_has_one_id_and_different_messages_have_different_ones():
+    ids = [
+        headers(facts)["Message-ID"]
+        for facts in (
+            _facts(),
+            _facts(now_ns=at(9999)),
+            _facts(Kind.CLOSING),
+            _facts(seq=1),
+            _facts(recipient="lead@example.org"),
+        )
+    ]
+    assert ids[0] == ids[1]
+    assert len(set(ids)) == 4
+
+
+def test_filters_and_auto_responders_find_their_headers():
+    found = headers(_facts())
+    assert found["List-Id"] == "<llm-300b.run-3.lastgood.example.org>"
+    assert found["Auto-Submitted"] == "auto-generated"
+    assert (found["X-Run"], found["X-Incident"], found["X-Severity"]) == (
+        "llm-300b",
+        "INC-42",
+        "critical",
+    )
+
+
+def test_the_first_line_of_the_end_says_how_long_it_took():
+    line = lead(_facts(Kind.CLOSING, over=True, incident=_resolved()))
+    assert line == "RESOLVED after 14 min: Loss 0.97 -> 3.65 since step 1,001"
+
+
+def test_the_first_line_of_a_reminder_says_that_nobody_cares():
+    line = lead(_facts(Kind.REMINDER, 1, now_ns=at(1003) + 3600 * SECOND))
+    assert line.startswith("STILL OPEN after 1 h 00 min, nobody has acknowledged: Loss")
+
+
+def test_an_end_that_is_not_certain_is_told_as_such():
+    closing = incident(state=IncidentState.RESOLVED, resolved_at_ns=at(1004), resolution="closed")
+    assert "back in its band" in lead(_facts(incident=closing))
+
+
+def test_the_evidence_names_cause_signal_and_suspect():
+    suspect = Suspect(5, "gpu-b02", "silent_data_corruption", 0.7, (Evidence("rank 5 at 2.8"),))
+    signal = EarliestSignal("grad_norm/layers.4", 998, at(998), "layers.4", None, 3, 3.0)
+    lines = evidence_lines(incident(suspects=(suspect,), earliest_signal=signal))
+    assert lines == [
+        "Cause: learning rate changed at the same step",
+        "Earliest signal: grad_norm/layers.4 at step 998, 3 steps (3 s) before the onset",
+        "Suspect: rank 5 on gpu-b02, silent data corruption, confidence 70%",
+        "  rank 5 at 2.8",
+    ]
+
+
+def _candidate(step, eligible=True, hours=1.25):
+    return Candidate(step, 0, f"/c/{step}", eligible, "headers_verified", (), 100, hours, 0, 1)
+
+
+def test_only_checkpoints_one_may_go_back_to_are_offered_at_most_three():
+    steps = [_candidate(1050, eligible=False), *(_candidate(s) for s in (900, 750, 600, 450))]
+    lines = candidate_lines(tuple(steps))
+    assert [line.split(" (")[0] for line in lines] == ["step 900", "step 750", "step 600"]
+    assert lines[0].endswith("headers verified, 100 steps to redo, 1.2 GPU-hours")
+
+
+@pytest.mark.parametrize(
+    "seconds,text",
+    [(0.2, "0 s"), (59.4, "59 s"), (840, "14 min"), (7500, "2 h 05 min"), (200_000, "2 d 7 h")],
+)
+def test_spans_are_said_as_people_say_them(seconds, text):
+    assert duration(seconds) == text

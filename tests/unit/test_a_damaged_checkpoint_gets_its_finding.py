@@ -76,7 +76,7 @@ def test_an_empty_marker_is_no_commit():
 
 def test_a_metadata_file_of_another_size_than_announced_is_not_trusted():
     found = verify(_changed(**{".metadata": 12}), ckpt_samples.metadata())
-    assert _codes(found) == ["INVENTORY_MISMATCH"]
+    assert _codes(found) == ["METADATA_UNREADABLE"]
 
 
 def test_a_nested_directory_is_read_from_where_its_metadata_lies():

@@ -145,8 +145,8 @@ def _verify_dcp(files: Mapping[str, int], metadata: bytes | None) -> Verificatio
 def _against_metadata(files: Mapping[str, int], content: bytes) -> tuple[CheckpointFinding, ...]:
     announced = files.get(_MARKER)
     if announced is not None and announced != len(content):
-        message = f".metadata has {len(content)} bytes, the inventory says {announced}"
-        return (finding(Code.INVENTORY_MISMATCH, message),)
+        message = f".metadata came with {len(content)} bytes, the inventory says {announced}"
+        return (finding(Code.METADATA_UNREADABLE, message),)
     try:
         promised = parse_metadata(content)
     except PickleRefused as error:

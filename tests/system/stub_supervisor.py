@@ -6,6 +6,7 @@ Each stand-in forks a grandchild that ignores SIGTERM, as a stuck pool process w
 """
 
 import asyncio
+import os
 import sys
 
 from workers.supervisor import ChildSpec, plan, run, supervisor
@@ -23,8 +24,9 @@ while True: time.sleep(60)
 
 
 def _stand_in(name: str, body: str = "") -> ChildSpec:
-    argv = (sys.executable, "-c", _PARENT.format(body=body))
-    return ChildSpec(name, argv, ready_line="stand-in is ready", grace_s=2)
+    argv = (sys.executable, "-c", _PARENT.format(body=body), f"stand-in {name}")
+    grace_s = float(os.environ.get("STUB_GRACE_S", "2"))
+    return ChildSpec(name, argv, ready_line="stand-in is ready", grace_s=grace_s)
 
 
 def _services(_: plan.Plan) -> list[ChildSpec]:

@@ -7,10 +7,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import httpx
+import redis
 
 from workers.embedded import Postgres, Valkey
 from workers.embedded.server import free_port
@@ -88,11 +90,74 @@ class Stack:
         """The stream consumer."""
         self.start("writer", [sys.executable, "manage.py", "writer", "--name", "w0"])
 
+    def start_worker(self) -> None:
+        """A Celery worker."""
+        argv = ["-m", "celery", "-A", "workers.celery", "worker", "--pool", "solo"]
+        self.start("worker", [sys.executable, *argv])
+        until(lambda: "ready" in self.log("worker"), "the worker")
+
+    def run_writer_that_dies_before_acknowledging(self) -> None:
+        """A writer that is SIGKILLed right after its first commit."""
+        code = (
+            "import os, signal, django; django.setup()\n"
+            "from apps.ingest import stream\n"
+            "from workers.writer.loop import Writer\n"
+            "stream.done = lambda entries: entries and os.kill(os.getpid(), signal.SIGKILL)\n"
+            "Writer('w0').run()\n"
+        )
+        env = {**self.env, "DJANGO_SETTINGS_MODULE": "config.settings"}
+        done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=env, timeout=60)
+        assert done.returncode == -signal.SIGKILL
+
+    def log(self, name: str) -> str:
+        """What the process has printed."""
+        return (self.home / f"{name}.log").read_text(errors="replace")
+
     def kill(self, name: str) -> None:
         """SIGKILL of the process and all it started."""
         process = self.running.pop(name)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+
+    def get(self, path: str) -> dict[str, Any]:
+        """JSON of the REST API."""
+        headers = {"Authorization": f"Bearer {self.token}"}
+        return httpx.get(f"{self.url}/api/v1/{path}", headers=headers, timeout=20).json()
+
+    def drained(self, run: str) -> bool:
+        """Whether all that was accepted is written and analysed."""
+        status = self.get(f"runs/{run}/ingest")
+        return status["pending"] == 0 and status["behind"] == 0
+
+    def counters(self, run: str) -> dict[str, int]:
+        """The run's counters."""
+        return self.get(f"runs/{run}/ingest")["counters"]
+
+    def pending(self) -> int:
+        """Entries handed to a writer and not acknowledged."""
+        client = redis.Redis.from_url(self.env["REDIS_URL"])
+        return client.xpending("{ingest}:stream", "writers")["pending"]
+
+    def steps_of(self, run: str, keys: Sequence[str]) -> dict[str, list[int]]:
+        """key -> every stored step, sorted; a step stored twice stands there twice."""
+        found = self.get(f"runs/{run}/series?keys={','.join(keys)}&points=4000")["series"]
+        return {
+            window["key"]: [
+                step
+                for step, count in zip(window["step"], window["count"], strict=True)
+                for _ in range(count)
+            ]
+            for window in found
+        }
+
+    def line_steps_of(self, run: str) -> list[int]:
+        """The step of every stored line, in order of time and place, all pages."""
+        steps, after = [], ""
+        while after is not None:
+            page = self.get(f"runs/{run}/logs?limit=500&after={after}")
+            steps += [line["step"] for line in page["items"]]
+            after = page["next"]
+        return sorted(steps)
 
     def stop(self) -> None:
         """Ends everything."""

@@ -1,0 +1,89 @@
+"""SIGKILL of each process while a client sends: every accepted line and point is there once."""
+
+import pytest
+
+from tests.faults.sender import KEYS, Sender
+from tests.faults.stack import until
+
+ACCEPTED_BEFORE, ACCEPTED_AFTER = 15, 40
+
+
+@pytest.fixture
+def send(stack):
+    started = []
+
+    def start(run):
+        sender = Sender(stack.url, stack.token, run)
+        started.append(sender)
+        sender.start()
+        until(lambda: len(sender.accepted) >= ACCEPTED_BEFORE, "the first accepted batches")
+        return sender
+
+    yield start
+    for sender in started:
+        sender.halt.set()
+        sender.join(60)
+
+
+def finish(stack, sender):
+    """Lets the sender go on for a while, then waits until all it sent is written and analysed."""
+    until(lambda: len(sender.accepted) >= ACCEPTED_AFTER, "batches accepted after the fault")
+    sender.halt.set()
+    sender.join(60)
+    until(lambda: stack.drained(sender.run_key), "the writer to catch up")
+
+
+def assert_exactly_once(stack, sender):
+    steps = stack.steps_of(sender.run_key, KEYS)
+    assert steps == {key: sorted(sender.accepted) for key in KEYS}
+    assert stack.line_steps_of(sender.run_key) == sorted(sender.accepted)
+
+
+def kill_writer(stack):
+    stack.kill("writer")
+    stack.start_writer()
+
+
+def kill_web(stack):
+    stack.kill("web")
+    stack.start_web()
+
+
+def kill_postgres(stack):
+    stack.postgres.kill()
+    stack.postgres.start()
+
+
+def kill_valkey(stack):
+    stack.valkey.kill()
+    stack.valkey.start()
+
+
+@pytest.mark.parametrize("fault", [kill_writer, kill_web, kill_postgres, kill_valkey])
+def test_exactly_once(stack, send, fault):
+    sender = send(fault.__name__.replace("_", "-"))
+    fault(stack)
+    finish(stack, sender)
+    assert_exactly_once(stack, sender)
+
+
+def test_a_writer_killed_between_commit_and_acknowledge_doubles_nothing(stack, send):
+    stack.kill("writer")
+    sender = send("between")
+    stack.run_writer_that_dies_before_acknowledging()
+    assert stack.pending() > 0
+    stack.start_writer()
+    finish(stack, sender)
+    assert_exactly_once(stack, sender)
+    assert stack.counters("between")["duplicate_batches"] > 0
+
+
+def test_a_celery_worker_killed_during_a_job_does_not_lose_the_job(stack, send):
+    stack.start_worker()
+    sender = send("celery")
+    stack.kill("worker")
+    stack.start_worker()
+    finish(stack, sender)
+    assert_exactly_once(stack, sender)
+    stack.compact(sender.run_key)
+    assert_exactly_once(stack, sender)

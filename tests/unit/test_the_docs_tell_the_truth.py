@@ -1,0 +1,52 @@
+"""Docs name what exists, and what exists is in the docs."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from apps.core.queue import Job
+from apps.ingest.digest import PROTOCOLS
+from config import env
+from workers.management.commands.settings_docs import example_file, settings_page
+
+ROOT = Path(__file__).parents[2]
+DOCS = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
+_PATH = re.compile(r"`((?:apps|workers|config|docs|templates|static|tests)/[\w./-]+)`")
+_LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#]+)")
+
+
+def text(name):
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_settings_are_written_from_the_table():
+    assert text("docs/settings.md") == settings_page()
+    assert text(".env.example") == example_file()
+
+
+@pytest.mark.parametrize("setting", env.TABLE, ids=lambda setting: setting.name)
+def test_each_setting_says_what_it_does(setting):
+    assert setting.help.endswith(".")
+
+
+@pytest.mark.parametrize("endpoint", sorted(PROTOCOLS))
+def test_each_data_door_is_documented(endpoint):
+    assert f"/{endpoint}" in text("docs/ingest.md")
+
+
+@pytest.mark.parametrize("job", list(Job))
+def test_each_job_is_in_the_operations_page(job):
+    assert f"`{job.value}`" in text("docs/operations.md")
+
+
+@pytest.mark.parametrize("page", DOCS, ids=lambda page: page.name)
+def test_files_that_are_named_exist(page):
+    names = _PATH.findall(page.read_text(encoding="utf-8"))
+    assert [name for name in names if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize("page", DOCS, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    links = _LINK.findall(page.read_text(encoding="utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
-import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,10 +10,10 @@ from urllib.parse import unquote, urlsplit
 
 from apps.core.errors import AppError
 from workers.embedded import Postgres, Valkey, server
+from workers.supervisor import probes
 from workers.supervisor.spec import ChildSpec, Probe, of_server
 
 ROOT = Path(__file__).resolve().parents[2]
-_PROBE_TIMEOUT_S = 5.0
 _LAST_PORT = 65_534
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - a name, not a bind
 
@@ -146,22 +144,7 @@ def _celery(*words: str) -> tuple[str, ...]:
 
 def _http(plan: Plan, port: int) -> Probe:
     """None once GET /health/live answers 200."""
-    address = _reachable(plan.bind)
-    host = (os.environ.get("ALLOWED_HOSTS") or address).split(",")[0].strip().lstrip(".")
-    headers = {"Host": address if host == "*" else host}
-
-    def probe() -> str | None:
-        link = http.client.HTTPConnection(address, port, timeout=_PROBE_TIMEOUT_S)
-        try:
-            link.request("GET", "/health/live", headers=headers)
-            status = link.getresponse().status
-        except (OSError, http.client.HTTPException):
-            return "does not answer yet"
-        finally:
-            link.close()
-        return None if status == http.client.OK else f"answers {status} at /health/live"
-
-    return probe
+    return lambda: probes.http_ok(_reachable(plan.bind), port, "/health/live")
 
 
 def _given(environ: Mapping[str, str], name: str) -> str:

@@ -3,7 +3,6 @@
 
 VENV := .venv
 PY := $(VENV)/bin/python
-RUN := LASTGOOD_DIE_WITH_PARENT=1 $(PY)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup dev up demo load test check lint fix types imports migrations docs lock clean
@@ -15,11 +14,14 @@ setup: $(VENV)/stamp-base ## the environment with the locked packages, nothing e
 
 dev: $(VENV)/stamp-dev ## the same with the packages for tests and checks
 
+# Killing make ends what it started.
+up demo: export LASTGOOD_DIE_WITH_PARENT := 1
+
 up: setup ## Lastgood in the foreground (Ctrl-C stops it); PORT=8000 LASTGOOD_HOME=var
-	@$(RUN) -m workers.supervisor
+	@$(PY) -m workers.supervisor
 
 demo: setup ## the same, fed with two real recorded runs; SPEED=
-	@$(RUN) manage.py demo
+	@$(PY) manage.py demo
 
 load: setup ## read a recorded run folder into a running Lastgood: make load DIR=... KEY=...
 	@$(PY) manage.py load "$(DIR)" --run "$(KEY)" --wait

@@ -169,10 +169,14 @@ class Postgres:
         """Wait for a postmaster that leaves this folder; remove the pid file of a dead one.
 
         Postgres itself refuses to start if the old number now belongs to any other process.
+        Without /proc there is no telling, and Postgres decides alone.
         """
-        deadline = time.monotonic() + _LEAVING_S
         pid_file = self._data / "postmaster.pid"
-        while (pid := _pid_in(pid_file)) and _works_in(pid, self._data):
+        self._unclean = pid_file.exists()
+        if not self._unclean or not Path("/proc/self").exists():
+            return
+        deadline = time.monotonic() + _LEAVING_S
+        while (pid := _pid_in(pid_file)) and _serves(pid, self._data):
             if time.monotonic() > deadline:
                 raise AppError(
                     f"a Postgres server already runs on this folder (pid {pid})",
@@ -180,7 +184,6 @@ class Postgres:
                     hint=f"stop it with `kill -INT {pid}` or choose another LASTGOOD_HOME",
                 )
             time.sleep(0.1)
-        self._unclean = pid_file.exists()
         pid_file.unlink(missing_ok=True)
 
 
@@ -192,9 +195,16 @@ def _pid_in(path: Path) -> int:
         return 0
 
 
-def _works_in(pid: int, folder: Path) -> bool:
-    """Whether a process `pid` lives whose working folder is `folder` (a postmaster's always is)."""
+def _serves(pid: int, folder: Path) -> bool:
+    """Whether a postmaster of `folder` lives under the number `pid`.
+
+    Its command line names the folder and everyone may read that; its working folder, which a
+    server started in another way still shows, may be closed to us.
+    """
+    process = Path(f"/proc/{pid}")
     try:
-        return Path(f"/proc/{pid}/cwd").readlink() == folder
+        if f"\0{folder}\0".encode() in (process / "cmdline").read_bytes():
+            return True
+        return (process / "cwd").readlink() == folder
     except OSError:
         return False

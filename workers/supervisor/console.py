@@ -38,9 +38,12 @@ class Console:
         return line
 
     def say(self, text: str) -> None:
-        """One line for the person, at once."""
-        sys.stdout.write(f"{text}\n")
-        sys.stdout.flush()
+        """One line for the person, at once; a terminal that is gone must not stop the work."""
+        try:
+            sys.stdout.write(f"{text}\n")
+            sys.stdout.flush()
+        except OSError:
+            pass
 
 
 class LogPump:

@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 
 _POLL_S = 0.05
+_PROC = Path("/proc")
 _STATE, _GROUP, _SESSION = 0, 2, 3
 
 
@@ -49,7 +50,7 @@ def sweep(children: dict[int, float]) -> None:
             pids = members(leader)
             if not pids:
                 del children[leader]
-            elif leader not in pids or time.monotonic() - start > grace_s:
+            elif not {leader, -leader} & set(pids) or time.monotonic() - start > grace_s:
                 kill(pids)
         time.sleep(_POLL_S)
 
@@ -64,9 +65,14 @@ def kill(pids: list[int]) -> None:
 
 
 def members(leader: int) -> list[int]:
-    """Living processes in the session or process group of `leader`; zombies do not count."""
+    """Living processes in the session or process group of `leader`; zombies do not count.
+
+    Without /proc: the negative group number, which kill() takes as well.
+    """
+    if not _PROC.is_dir():
+        return [-leader] if _group_lives(leader) else []
     found = []
-    for entry in Path("/proc").iterdir():
+    for entry in _PROC.iterdir():
         if not entry.name.isdigit():
             continue
         try:
@@ -77,6 +83,14 @@ def members(leader: int) -> list[int]:
         if fields[_STATE] not in "ZX" and str(leader) in (fields[_GROUP], fields[_SESSION]):
             found.append(int(entry.name))
     return found
+
+
+def _group_lives(leader: int) -> bool:
+    try:
+        os.killpg(leader, 0)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
 
 
 if __name__ == "__main__":

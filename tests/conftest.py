@@ -40,3 +40,17 @@ def token(db, no_token_cache):
     from apps.accounts.services import make_token
 
     return make_token("test", ["read", "ingest", "operate"])
+
+
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory):
+    """Lastgood as real processes, with servers of its own; tests use runs of their own."""
+    from tests.stack import Stack
+
+    running = Stack(tmp_path_factory.mktemp("stack"))
+    try:
+        running.start_web()
+        running.start_writer()
+        yield running
+    finally:
+        running.stop()

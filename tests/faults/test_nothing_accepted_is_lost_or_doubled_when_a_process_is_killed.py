@@ -3,7 +3,7 @@
 import pytest
 
 from tests.faults.sender import KEYS, Sender
-from tests.faults.stack import until
+from tests.stack import until
 
 ACCEPTED_BEFORE, ACCEPTED_AFTER = 15, 40
 

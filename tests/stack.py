@@ -17,7 +17,7 @@ import redis
 from workers.embedded import Postgres, Valkey
 from workers.embedded.server import free_port
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 DEADLINE_S = 60.0
 
 

@@ -45,7 +45,8 @@ def analyse(run_id: int, attempt: int, now_ns: int) -> Outcome:
         changes += rollbacks.watch(run_id, attempt, now_ns)
         alerts.plan(changes, now_ns)
         unsettled = any(not finding.facts.get("settled", True) for finding in failures)
-        store.end_analysis(run_id, attempt, seen, now_ns, now_ns + SETTLE_NS if unsettled else None)
+        again = now_ns + SETTLE_NS if unsettled else None
+        store.end_analysis(run_id, attempt, seen=seen, now_ns=now_ns, again_at_ns=again)
     what = ["metrics", "logs", "checkpoints", *(["incidents"] if changes else [])]
     newest = next((a.last_step for a in runs.attempts(run_id) if a.number == attempt), None)
     return Outcome(newest, tuple(what))

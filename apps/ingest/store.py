@@ -154,7 +154,7 @@ def take_analysis(run_id: int, attempt: int) -> int | None:
 
 
 def end_analysis(
-    run_id: int, attempt: int, seen: int, now_ns: int, again_at_ns: int | None
+    run_id: int, attempt: int, *, seen: int, now_ns: int, again_at_ns: int | None
 ) -> None:
     """The attempt is analysed through `seen` batches; look again at again_at_ns if given."""
     Analysis.objects.filter(run_id=run_id, attempt=attempt).update(

@@ -16,7 +16,9 @@ class Command(BaseCommand):
     help = "Consumes the ingest stream: decode, write, acknowledge, analyse."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--name", default=f"{socket.gethostname()}-0", help="unique, stable name")
+        parser.add_argument(
+            "--name", default=f"{socket.gethostname()}-0", help="unique, stable name"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         writer = Writer(options["name"])

@@ -39,15 +39,15 @@ def analyse(run_id: int, attempt: int, now_ns: int) -> Outcome:
             return Outcome(None, ("metrics", "logs"))
         failures = logs.triage(run_id, attempt, now_ns)
         findings = [*metrics.detect(run_id, attempt, now_ns), *failures]
-        changes = incidents.absorb(run_id, attempt, findings, now_ns)
+        absorbed = incidents.absorb(run_id, attempt, findings, now_ns)
         if failures:
             runs.mark_failed(run_id, attempt)
-        changes += rollbacks.watch(run_id, attempt, now_ns)
-        alerts.plan(changes, now_ns)
+        followed = rollbacks.watch(run_id, attempt, now_ns)
+        alerts.plan([*absorbed, *followed], now_ns)
         unsettled = any(not finding.facts.get("settled", True) for finding in failures)
         again = now_ns + SETTLE_NS if unsettled else None
         store.end_analysis(run_id, attempt, seen=seen, now_ns=now_ns, again_at_ns=again)
-    what = ["metrics", "logs", "checkpoints", *(["incidents"] if changes else [])]
+    what = ["metrics", "logs", "checkpoints", *(["incidents"] if absorbed or followed else [])]
     newest = next((a.last_step for a in runs.attempts(run_id) if a.number == attempt), None)
     return Outcome(newest, tuple(what))
 

@@ -1,0 +1,168 @@
+"""Rollback orders as values, and the errors a caller may see."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from apps.accounts.records import Actor
+from apps.core.errors import AppError
+from apps.core.records import Evidence
+from apps.rollbacks.domain.state import ACTIVE, WAITING, OrderState
+
+
+class Refused(AppError):
+    """The order may not be given like this. status: the HTTP status that says so."""
+
+    status: ClassVar[int] = 422
+
+
+class NotFound(AppError):
+    """No such run, checkpoint or order."""
+
+    status: ClassVar[int] = 404
+
+
+class Conflict(AppError):
+    """Somebody was first."""
+
+    status: ClassVar[int] = 409
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackRequest:
+    """What somebody asks for.
+
+    confirm: the step number as typed by a person. attempt: whose checkpoint; None: the one that
+    the candidates name, else the newest. force: take a checkpoint that is no eligible candidate.
+    supersede: replace the active order. skip_ranges: steps whose data to skip, both ends included.
+    """
+
+    run_key: str
+    step: int
+    attempt: int | None
+    confirm: str
+    reason: str
+    idempotency_key: str
+    actor: Actor
+    incident_id: int | None = None
+    force: bool = False
+    supersede: bool = False
+    exclude_nodes: tuple[str, ...] = ()
+    skip_ranges: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NewOrder:
+    """An order, ready to be written."""
+
+    idempotency_key: str
+    incident_id: int | None
+    kind: str
+    onset_step: int | None
+    from_attempt: int
+    attempt: int
+    step: int
+    path: str
+    inventory_digest: str
+    exclude_nodes: tuple[str, ...]
+    skip_ranges: tuple[tuple[int, int], ...]
+    forced: bool
+    reason: str
+    actor: str
+    requested_at_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class OrderInfo:
+    """An order. attempt, step, path: the checkpoint. launch: who acknowledged it, "" if nobody.
+
+    resumed_attempt, resumed_step: the attempt that followed it and the first step that one logged.
+    verdict: {"outcome", "evidence", "numbers"}, None before there is one.
+    """
+
+    id: int
+    run_id: int
+    idempotency_key: str
+    incident_id: int | None
+    kind: str
+    onset_step: int | None
+    from_attempt: int
+    attempt: int
+    step: int
+    path: str
+    inventory_digest: str
+    branch_dir: str
+    exclude_nodes: tuple[str, ...]
+    skip_ranges: tuple[tuple[int, int], ...]
+    forced: bool
+    reason: str
+    actor: str
+    requested_at_ns: int
+    state: OrderState
+    changed_at_ns: int
+    launch: str
+    resumed_attempt: int | None
+    resumed_step: int | None
+    verdict: Mapping[str, Any] | None
+
+    @property
+    def active(self) -> bool:
+        """Whether another order has to wait for this one."""
+        return self.state in ACTIVE
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a launcher still has to obey it."""
+        return self.state in WAITING
+
+    @property
+    def label(self) -> str:
+        """The name people use: RB-3."""
+        return f"RB-{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class OrderEventInfo:
+    """One line of an order's history."""
+
+    seq: int
+    at_ns: int
+    act: str
+    before: str
+    after: str
+    actor: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class OrderChange:
+    """What `watch` did or found. Names its incident, so that alerts can be planned from it.
+
+    order_id None: the run recovered without an order. change: resumed, recovered, failed or noted.
+    attempt: the attempt that was judged. resolves: the incident was resolved by this change.
+    """
+
+    run_id: int
+    incident_id: int | None
+    order_id: int | None
+    attempt: int
+    change: str
+    evidence: tuple[Evidence, ...] = ()
+    resolves: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ResumePoint:
+    """Where a launcher starts from. document: {"payload", "signature"}; body: it as JSON bytes.
+
+    etag: strong, with its quotes. order_id, step: None if there is none.
+    """
+
+    document: dict[str, Any]
+    body: bytes
+    etag: str
+    order_id: int | None
+    step: int | None
+    warnings: tuple[str, ...] = field(default=())

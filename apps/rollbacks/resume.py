@@ -1,0 +1,150 @@
+"""The resume point: the signed answer to "from where do I start this run?"."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from django.conf import settings
+
+from apps.checkpoints import store as checkpoints
+from apps.checkpoints.records import CheckpointInfo
+from apps.incidents import store as incidents
+from apps.rollbacks import gather, store
+from apps.rollbacks.domain import order as document
+from apps.rollbacks.domain.lineage import Stretch, contains, past
+from apps.rollbacks.domain.state import OrderState
+from apps.rollbacks.records import OrderInfo, ResumePoint
+from apps.runs import store as runs
+
+VERSION = 1
+_FOLLOWED = (OrderState.RESUMED, OrderState.RECOVERED)
+
+
+def resume_point(run_id: int) -> ResumePoint:
+    """Where to start: the waiting order, else the newest complete checkpoint of the newest attempt.
+
+    An order that was followed is not given again: later restarts continue from what the new attempt
+    saved. Without any checkpoint `step` is None. The same content has the same ETag.
+    """
+    order = store.active(run_id)
+    if order is not None and order.waiting:
+        return ordered(order)
+    attempts = runs.attempts(run_id)
+    newest = attempts[-1].number if attempts else None
+    history = past(gather.branches(attempts), newest) if newest is not None else ()
+    checkpoint = _newest(run_id, history)
+    if checkpoint is None:
+        return _sealed(_payload(run_id, source="none", from_attempt=newest))
+    warning = _warning(run_id, checkpoint, history)
+    payload = _payload(
+        run_id,
+        source="newest_checkpoint",
+        from_attempt=newest,
+        step=checkpoint.step,
+        checkpoint_uri=checkpoint.path,
+        checkpoint_attempt=checkpoint.attempt,
+        inventory_digest=checkpoint.digest,
+        issued_at_ns=checkpoint.saved_at_ns,
+        env=_environment(checkpoint.path, checkpoint.step, _directory(run_id, checkpoint)),
+        warning=warning,
+    )
+    return _sealed(payload)
+
+
+def ordered(order: OrderInfo) -> ResumePoint:
+    """The order as a resume point."""
+    payload = _payload(
+        order.run_id,
+        source="order",
+        order=order.id,
+        state=order.state.value,
+        from_attempt=order.from_attempt,
+        step=order.step,
+        checkpoint_uri=order.path,
+        checkpoint_attempt=order.attempt,
+        inventory_digest=order.inventory_digest,
+        exclude_nodes=list(order.exclude_nodes),
+        skip_ranges=[list(pair) for pair in order.skip_ranges],
+        reason=order.reason,
+        approver=order.actor,
+        issued_at_ns=order.requested_at_ns,
+        env=_environment(order.path, order.step, order.branch_dir),
+    )
+    return _sealed(payload)
+
+
+def _payload(run_id: int, **given: Any) -> dict[str, Any]:
+    """Every field, so that a launcher never has to ask whether one is there."""
+    return {
+        "version": VERSION,
+        "run": runs.run_by_id(run_id).key,
+        "source": "none",
+        "order": None,
+        "state": None,
+        "from_attempt": None,
+        "step": None,
+        "checkpoint_uri": None,
+        "checkpoint_attempt": None,
+        "inventory_digest": None,
+        "exclude_nodes": [],
+        "skip_ranges": [],
+        "reason": "",
+        "approver": "",
+        "issued_at_ns": None,
+        "env": {},
+        "warning": "",
+        **given,
+    }
+
+
+def _sealed(payload: dict[str, Any]) -> ResumePoint:
+    signed = document.sign(payload, settings.ORDER_SIGNING_KEY)
+    return ResumePoint(
+        document=signed,
+        body=orjson.dumps(signed, option=orjson.OPT_SORT_KEYS),
+        etag=document.etag(signed),
+        order_id=payload["order"],
+        step=payload["step"],
+    )
+
+
+def _newest(run_id: int, history: tuple[Stretch, ...]) -> CheckpointInfo | None:
+    """The newest complete checkpoint that leads to the newest attempt and is still there."""
+    known = checkpoints.checkpoints(run_id)
+    written = {c.path: c.saved_at_ns for c in sorted(known, key=lambda c: c.saved_at_ns)}
+    usable = [
+        c
+        for c in known
+        if c.complete and contains(history, c.attempt, c.step) and written[c.path] == c.saved_at_ns
+    ]
+    return max(usable, key=lambda c: (c.attempt, c.step), default=None)
+
+
+def _directory(run_id: int, checkpoint: CheckpointInfo) -> str:
+    """Where the next saves go: the directory of the checkpoint, or the branch of its order."""
+    for order in reversed(store.orders(run_id)):
+        chosen = (order.attempt, order.step) == (checkpoint.attempt, checkpoint.step)
+        if chosen and order.state in _FOLLOWED:
+            return order.branch_dir
+    return checkpoint.path.rstrip("/").rpartition("/")[0] or checkpoint.path
+
+
+def _environment(path: str, step: int, branch: str) -> dict[str, str]:
+    return document.environment(uri=path, step=step, branch=branch)
+
+
+def _warning(run_id: int, checkpoint: CheckpointInfo, history: tuple[Stretch, ...]) -> str:
+    """An open incident that began before this checkpoint: starting here goes back into it."""
+    for state in ("open", "acknowledged"):
+        query = incidents.IncidentQuery(run_id=run_id, state=state, limit=50)
+        for incident in incidents.list_incidents(query):
+            onset = incident.onset_step
+            if not incident.page or onset is None or onset > checkpoint.step:
+                continue
+            if incident.kind != "failure" and contains(history, incident.attempt, onset):
+                return (
+                    f"{incident.label} is open and began at step {onset}, before this checkpoint; "
+                    "order a rollback"
+                )
+    return ""

@@ -1,0 +1,316 @@
+"""Rollbacks: candidates, the order, its acknowledgement, the resume point."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from apps.accounts.records import Actor
+from apps.accounts.services import Forbidden, audit, require
+from apps.checkpoints import services as checkpoint_services
+from apps.checkpoints import store as checkpoints
+from apps.checkpoints.records import CheckpointInfo
+from apps.core import live
+from apps.core.clock import now_ns
+from apps.core.records import Candidate
+from apps.incidents import services as incident_services
+from apps.incidents import store as incidents
+from apps.incidents.domain.incident import IncidentInfo
+from apps.rollbacks import files, gather, store
+from apps.rollbacks.domain.ranking import FAILURE, Fault, Ranking
+from apps.rollbacks.domain.state import Act, OrderState, transition
+from apps.rollbacks.records import (
+    Conflict,
+    NewOrder,
+    NotFound,
+    OrderInfo,
+    Refused,
+    RollbackRequest,
+)
+from apps.rollbacks.resume import resume_point
+from apps.rollbacks.watching import watch
+from apps.runs import store as runs
+from apps.runs.records import AttemptInfo, RunInfo
+
+__all__ = [
+    "acknowledge",
+    "cancel",
+    "candidates",
+    "ranking",
+    "request",
+    "resume_point",
+    "watch",
+]
+
+MAX_REASON = 2_000
+MAX_KEY = 128
+MAX_NODES = 4_096
+MAX_RANGES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """The chosen checkpoint and what speaks for it."""
+
+    checkpoint: CheckpointInfo
+    incident: IncidentInfo | None
+    fault: Fault
+    eligible: bool
+    newest: AttemptInfo
+
+
+def candidates(run_id: int, incident: IncidentInfo) -> list[Candidate]:
+    """Checkpoints to roll back to for an incident, best first; none at or after the onset."""
+    return list(ranking(run_id, incident).candidates)
+
+
+def ranking(run_id: int, incident: IncidentInfo) -> Ranking:
+    """The candidates, and beside them the checkpoints that are none, with the reason."""
+    return gather.ranking(run_id, gather.fault_of(incident, runs.attempts(run_id)))
+
+
+def request(asked: RollbackRequest) -> OrderInfo:
+    """Orders a rollback; the same idempotency key again gives the same order.
+
+    Raises Forbidden without the scope operate, Refused for a wrong confirmation, a missing reason,
+    an incomplete checkpoint, or one that is no eligible candidate (unless forced), NotFound for an
+    unknown run or checkpoint, Conflict if another order is active or the key was used otherwise.
+    """
+    require(asked.actor, "operate")
+    _check_form(asked)
+    with transaction.atomic():
+        run = runs.get_run(asked.run_key)
+        if run is None:
+            raise NotFound("no such run", where="run", hint="GET /api/v1/runs lists the runs")
+        runs.lock_run(run.id)
+        earlier = store.with_key(run.id, asked.idempotency_key)
+        if earlier is not None:
+            return _same_order(earlier, asked)
+        choice = _choose(run, asked)
+        _clear_the_way(run, asked)
+        order = store.add(run.id, _new_order(asked, choice))
+        _after_request(run, order, asked.actor)
+    return order
+
+
+def acknowledge(run_id: int, order_id: int, launch: str, actor: Actor) -> OrderInfo:
+    """A launcher takes the order on; the same launch again changes nothing.
+
+    Needs the scope operate or ingest. Raises NotFound, Conflict if another launch was first, and
+    IllegalTransition if the order has ended.
+    """
+    if not (actor.may("operate") or actor.may("ingest")):
+        raise Forbidden('this needs the scope "operate" or "ingest"')
+    with transaction.atomic():
+        order = _locked(run_id, order_id)
+        if order.launch and order.launch != launch:
+            raise Conflict(
+                f"{order.label} was acknowledged by {order.launch}", where="launch",
+                hint="one launcher follows an order",
+            )  # fmt: skip
+        if order.launch == launch and order.launch:
+            return order
+        why = f"taken on by {launch}"
+        change = transition(order.state, Act.ACKNOWLEDGE, actor=actor.name, at_ns=now_ns(), why=why)
+        changed = store.save_state(order, change, {"launch": launch[:500]})
+        _tell(changed, actor, "rollback.acknowledged", order.state, why)
+    return changed
+
+
+def cancel(run_id: int, order_id: int, actor: Actor, reason: str) -> OrderInfo:
+    """Takes back an order that no attempt has followed yet.
+
+    Raises Forbidden, Refused without a reason, NotFound, IllegalTransition.
+    """
+    require(actor, "operate")
+    if not reason.strip():
+        raise Refused("a reason is missing", where="reason", hint="say why the order is taken back")
+    with transaction.atomic():
+        order = _locked(run_id, order_id)
+        change = transition(
+            order.state, Act.CANCEL, actor=actor.name, at_ns=now_ns(), why=reason[:MAX_REASON]
+        )
+        changed = store.save_state(order, change)
+        _tell(changed, actor, "rollback.cancelled", order.state, change.why)
+    return changed
+
+
+def _locked(run_id: int, order_id: int) -> OrderInfo:
+    order = store.lock(run_id, order_id)
+    if order is None:
+        raise NotFound("no such order in this run", where="order")
+    return order
+
+
+def _check_form(asked: RollbackRequest) -> None:
+    if asked.confirm.strip() != str(asked.step):
+        raise Refused(
+            f'typed "{asked.confirm[:40]}" to confirm step {asked.step}', where="confirm",
+            hint=f"type {asked.step}",
+        )  # fmt: skip
+    if not asked.reason.strip() or len(asked.reason) > MAX_REASON:
+        raise Refused(
+            "a reason is missing or too long", where="reason",
+            hint=f"say why in 1 to {MAX_REASON} characters: it goes into the audit trail",
+        )  # fmt: skip
+    if not 0 < len(asked.idempotency_key) <= MAX_KEY:
+        raise Refused(
+            "the idempotency key is missing or too long", where="idempotency_key",
+            hint=f"send 1 to {MAX_KEY} characters, a new one for every decision",
+        )  # fmt: skip
+    if any(first < 0 or last < first for first, last in asked.skip_ranges):
+        raise Refused(
+            "a range to skip ends before it begins", where="skip_ranges",
+            hint="send [first step, last step]",
+        )  # fmt: skip
+    if len(asked.exclude_nodes) > MAX_NODES or len(asked.skip_ranges) > MAX_RANGES:
+        raise Refused("too many nodes or ranges", hint=f"at most {MAX_NODES} and {MAX_RANGES}")
+
+
+def _same_order(earlier: OrderInfo, asked: RollbackRequest) -> OrderInfo:
+    if earlier.step != asked.step:
+        raise Conflict(
+            f"this idempotency key was used for {earlier.label} to step {earlier.step}",
+            where="idempotency_key", hint="send a new key for a new decision",
+        )  # fmt: skip
+    return earlier
+
+
+def _choose(run: RunInfo, asked: RollbackRequest) -> _Choice:
+    """The checkpoint, looked at again now. Raises Refused or NotFound."""
+    attempts = runs.attempts(run.id)
+    if not attempts:
+        raise NotFound("this run has no attempts yet", where="run")
+    incident = _incident(run.id, asked.incident_id)
+    fault = (
+        Fault(FAILURE, attempts[-1].number, attempts[-1].last_step, now_ns())
+        if incident is None
+        else gather.fault_of(incident, attempts)
+    )
+    ranked = gather.ranking(run.id, fault)
+    at_step = [c for c in ranked.candidates if c.step == asked.step]
+    known = {c.attempt: c for c in checkpoints.at_step(run.id, asked.step)}
+    preferred = asked.attempt if asked.attempt is not None else _attempt(at_step, known)
+    checkpoint = known.get(preferred) if preferred is not None else None
+    if checkpoint is None:
+        raise NotFound(
+            f"no checkpoint of step {asked.step} is known", where="step",
+            hint="GET /api/v1/runs/{key}/checkpoints lists them",
+        )  # fmt: skip
+    chosen = next((c for c in at_step if c.attempt == preferred), None)
+    _check_choice(run.id, checkpoint, chosen, ranked, asked)
+    return _Choice(checkpoint, incident, fault, bool(chosen and chosen.eligible), attempts[-1])
+
+
+def _attempt(at_step: list[Candidate], known: dict[int, CheckpointInfo]) -> int | None:
+    return at_step[0].attempt if at_step else max(known, default=None)
+
+
+def _incident(run_id: int, incident_id: int | None) -> IncidentInfo | None:
+    """The named incident, else the newest open page of the run."""
+    if incident_id is not None:
+        found = incidents.get_many(run_id, [incident_id])
+        if not found:
+            raise NotFound("no such incident in this run", where="incident_id")
+        return found[0]
+    for state in ("open", "acknowledged"):
+        query = incidents.IncidentQuery(run_id=run_id, state=state, limit=50)
+        pages = [i for i in incidents.list_incidents(query) if i.page]
+        if pages:
+            return pages[0]
+    return None
+
+
+def _check_choice(
+    run_id: int,
+    checkpoint: CheckpointInfo,
+    chosen: Candidate | None,
+    ranked: Ranking,
+    asked: RollbackRequest,
+) -> None:
+    if checkpoint.checked_at_ns is None:
+        checkpoint = (
+            checkpoint_services.verify(run_id, checkpoint.attempt, checkpoint.step) or checkpoint
+        )
+    if not checkpoint.complete:
+        found = "; ".join(f.message for f in checkpoint.fatal) or "no commit marker was seen"
+        raise Refused(
+            f"the checkpoint of step {checkpoint.step} is not complete: {found}", where="step",
+            hint="choose another one; an incomplete checkpoint cannot be forced",
+        )  # fmt: skip
+    if asked.force or (chosen is not None and chosen.eligible):
+        return
+    reasons = [e.text for e in chosen.reasons if e.weight < 0] if chosen else []
+    reasons += [
+        e.reason
+        for e in ranked.excluded
+        if (e.attempt, e.step) == (checkpoint.attempt, checkpoint.step)
+    ]
+    raise Refused(
+        f"step {checkpoint.step} is no eligible candidate: {'; '.join(reasons) or 'not ranked'}",
+        where="step", hint="choose an eligible one, or force it and say why in the reason",
+    )  # fmt: skip
+
+
+def _clear_the_way(run: RunInfo, asked: RollbackRequest) -> None:
+    """Supersedes the active order if that was asked for, else says who was first."""
+    active = store.active(run.id)
+    if active is None:
+        return
+    if not asked.supersede:
+        raise Conflict(
+            f"{active.label} to step {active.step} by {active.actor} is {active.state.value}",
+            where="order", hint="cancel it, wait for its verdict, or ask to supersede it",
+        )  # fmt: skip
+    why = f"{asked.actor.name} ordered step {asked.step} instead: {asked.reason}"[:MAX_REASON]
+    order = _locked(run.id, active.id)
+    change = transition(order.state, Act.SUPERSEDE, actor=asked.actor.name, at_ns=now_ns(), why=why)
+    _tell(store.save_state(order, change), asked.actor, "rollback.superseded", order.state, why)
+
+
+def _new_order(asked: RollbackRequest, choice: _Choice) -> NewOrder:
+    incident = choice.incident
+    return NewOrder(
+        idempotency_key=asked.idempotency_key,
+        incident_id=incident.id if incident else None,
+        kind=choice.fault.kind,
+        onset_step=incident.onset_step if incident else None,
+        from_attempt=choice.newest.number,
+        attempt=choice.checkpoint.attempt,
+        step=choice.checkpoint.step,
+        path=choice.checkpoint.path,
+        inventory_digest=choice.checkpoint.digest,
+        exclude_nodes=asked.exclude_nodes,
+        skip_ranges=asked.skip_ranges,
+        forced=not choice.eligible,
+        reason=asked.reason.strip(),
+        actor=asked.actor.name[:200],
+        requested_at_ns=now_ns(),
+    )
+
+
+def _after_request(run: RunInfo, order: OrderInfo, actor: Actor) -> None:
+    if order.incident_id is not None:
+        text = f"{order.label} to step {order.step} ordered: {order.reason}"
+        line = incidents.EventInfo(
+            order.requested_at_ns, f"order:{order.id}:requested", text, order.actor
+        )
+        incident_services.note(run.id, order.incident_id, line)
+    _tell(order, actor, "rollback.requested", None, order.reason)
+
+
+def _tell(order: OrderInfo, actor: Actor, action: str, before: OrderState | None, why: str) -> None:
+    """The audit row, the order file and open pages, after any change a caller made."""
+    audit(
+        actor,
+        action,
+        f"order {order.id}",
+        run_id=order.run_id,
+        before={"state": before.value} if before else {},
+        after={"state": order.state.value, "step": order.step, "forced": order.forced},
+        reason=why,
+    )
+    files.sync_on_commit(order.run_id)
+    key = runs.run_by_id(order.run_id).key
+    transaction.on_commit(lambda: live.publish(key, step=None, what=["incidents", "orders"]))

@@ -1,0 +1,150 @@
+"""Every statement against the tables of rollbacks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.models import Max
+
+from apps.rollbacks.domain.order import branch_directory
+from apps.rollbacks.domain.state import ACTIVE, OrderState, Transition
+from apps.rollbacks.models import Order, OrderEvent
+from apps.rollbacks.records import NewOrder, OrderEventInfo, OrderInfo
+
+MAX_LISTED = 500
+_ACTIVE = [state.value for state in ACTIVE]
+
+
+def orders(run_id: int, *, limit: int = MAX_LISTED) -> list[OrderInfo]:
+    """The newest orders of a run, oldest first. -- uses the primary key"""
+    rows = Order.objects.filter(run_id=run_id).order_by("-id")[: min(limit, MAX_LISTED)]
+    return [_info(row) for row in rows][::-1]
+
+
+def get(run_id: int, order_id: int) -> OrderInfo | None:
+    """One order. -- uses the primary key"""
+    row = Order.objects.filter(run_id=run_id, id=order_id).first()
+    return _info(row) if row else None
+
+
+def lock(run_id: int, order_id: int) -> OrderInfo | None:
+    """One order, locked until the transaction ends. -- uses the primary key"""
+    row = Order.objects.select_for_update().filter(run_id=run_id, id=order_id).first()
+    return _info(row) if row else None
+
+
+def active(run_id: int) -> OrderInfo | None:
+    """The active order of a run. -- uses one_active_order_a_run"""
+    row = Order.objects.filter(run_id=run_id, state__in=_ACTIVE).first()
+    return _info(row) if row else None
+
+
+def with_key(run_id: int, idempotency_key: str) -> OrderInfo | None:
+    """The order given with this idempotency key. -- uses one_order_an_idempotency_key"""
+    row = Order.objects.filter(run_id=run_id, idempotency_key=idempotency_key).first()
+    return _info(row) if row else None
+
+
+def add(run_id: int, new: NewOrder) -> OrderInfo:
+    """A new requested order with its first history line."""
+    row = Order(
+        run_id=run_id,
+        state=OrderState.REQUESTED.value,
+        changed_at_ns=new.requested_at_ns,
+        branch_dir="",
+        **{name: getattr(new, name) for name in NewOrder.__dataclass_fields__},
+    )
+    row.save(force_insert=True)
+    branch = branch_directory(new.path, name=f"rollback-{row.id}")
+    Order.objects.filter(run_id=run_id, id=row.id).update(branch_dir=branch)
+    _event(run_id, row.id, _line(new))
+    made = get(run_id, row.id)
+    assert made is not None  # noqa: S101  written in this transaction
+    return made
+
+
+def _line(new: NewOrder) -> OrderEventInfo:
+    state = OrderState.REQUESTED.value
+    return OrderEventInfo(0, new.requested_at_ns, "request", "", state, new.actor, new.reason)
+
+
+def save_state(
+    order: OrderInfo, change: Transition, fields: Mapping[str, Any] | None = None
+) -> OrderInfo:
+    """The only place that changes an order: its state, what came with it, one history line.
+
+    fields: launch, resumed_attempt, resumed_step, verdict.
+    """
+    Order.objects.filter(run_id=order.run_id, id=order.id).update(
+        state=change.after.value, changed_at_ns=change.at_ns, **(fields or {})
+    )
+    line = OrderEventInfo(
+        0, change.at_ns, change.act.value, change.before.value, change.after.value,
+        change.actor, change.why,
+    )  # fmt: skip
+    _event(order.run_id, order.id, line)
+    changed = get(order.run_id, order.id)
+    assert changed is not None  # noqa: S101  written in this transaction
+    return changed
+
+
+def note(order: OrderInfo, *, at_ns: int, actor: str, why: str) -> bool:
+    """A history line without a change of state; False if the same words are there already."""
+    lines = OrderEvent.objects.filter(run_id=order.run_id, order_id=order.id)
+    if lines.filter(act="note", why=why).exists():
+        return False
+    state = order.state.value
+    _event(order.run_id, order.id, OrderEventInfo(0, at_ns, "note", state, state, actor, why))
+    return True
+
+
+def events(run_id: int, order_id: int) -> list[OrderEventInfo]:
+    """The history of an order, oldest first. -- uses the primary key"""
+    rows = OrderEvent.objects.filter(run_id=run_id, order_id=order_id).order_by("seq")
+    return [
+        OrderEventInfo(
+            seq=row.seq,
+            at_ns=row.at_ns,
+            act=row.act,
+            before=row.before,
+            after=row.after,
+            actor=row.actor,
+            why=row.why,
+        )
+        for row in rows[:MAX_LISTED]
+    ]
+
+
+def _event(run_id: int, order_id: int, line: OrderEventInfo) -> None:
+    # The order's row is locked or new, so no other writer counts at the same time.
+    rows = OrderEvent.objects.filter(run_id=run_id, order_id=order_id)
+    last = rows.aggregate(last=Max("seq"))["last"]
+    OrderEvent.objects.create(
+        run_id=run_id,
+        order_id=order_id,
+        seq=0 if last is None else last + 1,
+        at_ns=line.at_ns,
+        act=line.act,
+        before=line.before,
+        after=line.after,
+        actor=line.actor[:200],
+        why=line.why,
+    )
+
+
+_PLAIN = (
+    "id", "run_id", "idempotency_key", "incident_id", "kind", "onset_step", "from_attempt",
+    "attempt", "step", "path", "inventory_digest", "branch_dir", "forced", "reason", "actor",
+    "requested_at_ns", "changed_at_ns", "launch", "resumed_attempt", "resumed_step", "verdict",
+)  # fmt: skip
+
+
+def _info(row: Order) -> OrderInfo:
+    plain: dict[str, Any] = {name: getattr(row, name) for name in _PLAIN}
+    return OrderInfo(
+        **plain,
+        state=OrderState(row.state),
+        exclude_nodes=tuple(row.exclude_nodes),
+        skip_ranges=tuple((int(a), int(b)) for a, b in row.skip_ranges),
+    )

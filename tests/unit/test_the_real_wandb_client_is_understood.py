@@ -31,9 +31,7 @@ def batch(tmp_path_factory):
         "HOME": str(folder),
     }
     command = [sys.executable, "-W", "ignore", "-c", SCRIPT]
-    subprocess.run(  # noqa: S603 - runs the script above
-        command, env=environment, cwd=folder, check=True, capture_output=True
-    )
+    subprocess.run(command, env=environment, cwd=folder, check=True, capture_output=True)
     (file,) = folder.glob("wandb/offline-run-*/run-r1.wandb")
     wire = read_records(file.read_bytes(), final=True)
     assert wire.problems == []

@@ -1,0 +1,65 @@
+"""SIGKILL of the node agent between any two of its steps, and at random moments."""
+
+import pytest
+
+from tests.agent_server import DROP, AgentServer
+from tests.agents import config, lines, log_path, send_once
+from tests.killed_agent import kill_at_each_step, kill_at_random_moments
+from tests.wandb_records import frame, history
+
+KEY = ("gpu-a01", "job_1/attempt_0/0/stderr.log", 0)
+
+
+@pytest.fixture
+def server():
+    running = AgentServer()
+    yield running
+    running.close()
+
+
+def test_between_any_two_steps(server, tmp_path):
+    path = log_path(tmp_path)
+    pieces = [lines(n, n + 60) for n in range(0, 20 * 60, 60)]
+
+    killed = kill_at_each_step(config(server, tmp_path), path, pieces)
+    send_once(config(server, tmp_path))
+
+    assert killed > 12
+    assert server.files() == {KEY: path.read_bytes()}
+
+
+def test_between_any_two_steps_with_lost_answers(server, tmp_path):
+    path = log_path(tmp_path)
+    server.faults = [None, DROP, (503, 0, "full")] * 30
+    pieces = [lines(n, n + 60) for n in range(0, 20 * 60, 60)]
+
+    kill_at_each_step(config(server, tmp_path), path, pieces)
+    server.faults = []
+    send_once(config(server, tmp_path))
+
+    assert server.files() == {KEY: path.read_bytes()}
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_at_random_moments_of_a_growing_file(server, tmp_path, seed):
+    path = log_path(tmp_path)
+    pieces = [lines(n, n + 100)[:-9] for n in range(0, 600, 100)]
+
+    kill_at_random_moments(config(server, tmp_path), path, pieces, seed)
+    send_once(config(server, tmp_path))
+
+    assert server.files() == {KEY: path.read_bytes()}
+
+
+def test_records_of_a_growing_wandb_file(server, tmp_path):
+    records = [history({"_step": n, "loss": 1.0 / (n + 1)}) for n in range(4000)]
+    path = tmp_path / "wandb" / "offline-run-1" / "run-r.wandb"
+    path.parent.mkdir(parents=True)
+    data = frame(records)
+    pieces = [data[at : at + 40_000] for at in range(0, len(data), 40_000)]
+    settings = config(server, tmp_path, torchrun=(), wandb=(tmp_path / "wandb",))
+
+    kill_at_random_moments(settings, path, pieces, 3)
+    send_once(settings)
+
+    assert server.records() == {"run-r.wandb": records}

@@ -1,0 +1,57 @@
+"""Back-pressure: without room the agent reads no further; nothing is dropped."""
+
+import errno
+
+from tests.agent_server import REFUSE_CONNECTION
+from tests.agents import Running, append, config, limits, lines, log_path, send_once, wait_until
+from workers.tailer import durable
+
+KEY = ("gpu-a01", "job_1/attempt_0/0/stderr.log", 0)
+
+
+def spooled(tmp_path):
+    return sum(path.stat().st_size for path in (tmp_path / "state" / "spool").glob("*.batch"))
+
+
+def test_a_server_that_is_away_fills_the_spool_to_its_bound_and_no_further(server, tmp_path):
+    append(log_path(tmp_path), lines(0, 1500))
+    server.faults = [None, *[REFUSE_CONNECTION] * 100_000]
+    settings = config(server, tmp_path, limits=limits(spool_bytes=3000))
+    with Running(settings) as running:
+        wait_until(lambda: running.agent.status()["reading_paused"])
+        assert spooled(tmp_path) < 10_000
+        server.faults = []
+        wait_until(lambda: server.files().get(KEY) == lines(0, 1500))
+
+    assert running.status["reading_paused"] is False
+
+
+def test_a_full_disk_stops_the_reading_until_there_is_room(server, tmp_path, monkeypatch):
+    append(log_path(tmp_path), lines(0, 50))
+    real, full = durable.write, [True]
+
+    def write(path, data):
+        if full[0] and path.suffix == ".batch":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(path, data)
+
+    monkeypatch.setattr(durable, "write", write)
+    with Running(config(server, tmp_path)) as running:
+        wait_until(lambda: "No space left" in running.agent.status()["error"])
+        full[0] = False
+        wait_until(lambda: server.files().get(KEY) == lines(0, 50))
+
+    assert running.status["error"] == ""
+
+
+def test_what_is_left_in_the_spool_is_sent_by_the_next_agent(server, tmp_path):
+    append(log_path(tmp_path), lines(0, 50))
+    server.faults = [None, *[REFUSE_CONNECTION] * 100_000]
+    with Running(config(server, tmp_path, limits=limits(stop_s=0.1))) as running:
+        wait_until(lambda: running.agent.status()["spool_batches"])
+    server.faults = []
+    log_path(tmp_path).unlink()
+
+    send_once(config(server, tmp_path))
+
+    assert server.files() == {KEY: lines(0, 50)}

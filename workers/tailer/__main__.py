@@ -1,0 +1,101 @@
+"""`python -m workers.tailer --run KEY --node NAME --url URL --token-file F --state DIR ...`"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+
+from apps.core.errors import AppError
+from workers.tailer.agent import Agent
+from workers.tailer.config import AgentConfig
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    words = argparse.ArgumentParser(
+        prog="python -m workers.tailer",
+        description="Follows the logs of one run on one node and sends them to Lastgood.",
+    )
+    words.add_argument("--run", required=True, help="key of the run")
+    words.add_argument("--node", required=True, help="name of this node")
+    words.add_argument("--url", required=True, help="address of Lastgood")
+    words.add_argument("--token-file", required=True, type=Path, help="token with scope ingest")
+    words.add_argument("--state", required=True, type=Path, help="folder for spool and offsets")
+    for name, what in (
+        ("torchrun", "log folder of torchrun (<id>/attempt_K/<local_rank>/stderr.log)"),
+        ("wandb", "a .wandb file, or the wandb folder that will hold it"),
+        ("console", "what the launcher printed"),
+        ("checkpoints", "checkpoint_events.jsonl"),
+    ):
+        words.add_argument(
+            f"--{name}", action="append", default=[], type=Path, help=f"{what}; may be repeated"
+        )
+    words.add_argument("--once", action="store_true", help="send what is there and end")
+    words.add_argument("--resume-step", type=int, help="the step this start resumed from")
+    words.add_argument(
+        "--time-shift-ns", type=int, default=0, help="the server adds this to every time"
+    )
+    return words
+
+
+def config_of(options: argparse.Namespace) -> AgentConfig:
+    """The agent that the options describe; AppError if the token cannot be read."""
+    try:
+        token = options.token_file.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise AppError(
+            f"cannot be read ({error.strerror})",
+            where=f"--token-file {options.token_file}",
+            hint="make one with `manage.py token NAME --scope ingest`",
+        ) from error
+    return AgentConfig(
+        run=options.run,
+        node=options.node,
+        url=options.url,
+        token=token,
+        state_dir=options.state.absolute(),
+        torchrun=_absolute(options.torchrun),
+        wandb=_absolute(options.wandb),
+        console=_absolute(options.console),
+        checkpoints=_absolute(options.checkpoints),
+        once=options.once,
+        time_shift_ns=options.time_shift_ns,
+        resume_step=options.resume_step,
+    )
+
+
+def _absolute(paths: Sequence[Path]) -> tuple[Path, ...]:
+    """Paths are names in the state folder, so they must not depend on the current folder."""
+    return tuple(path.absolute() for path in paths)
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run until SIGTERM or SIGINT; 1 if it cannot."""
+    options = parser().parse_args(words)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    stop = threading.Event()
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, on_signal)
+    try:
+        agent = Agent(config_of(options))
+        logging.getLogger(__name__).info("following run %s on %s", options.run, options.node)
+        agent.run(stop)
+    except AppError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,243 @@
+"""From files to batches in the spool."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from apps.core.errors import AppError
+from workers.tailer.checkpoints import event_of
+from workers.tailer.config import AgentConfig
+from workers.tailer.followed import FollowedFile, Place
+from workers.tailer.frames import Content, pack
+from workers.tailer.launches import Launch, LaunchBook
+from workers.tailer.logfile import LogFile, Origin, Piece
+from workers.tailer.spool import Spool
+from workers.tailer.streams import Discovery, LogStream, WandbStream, started_ns
+
+log = logging.getLogger(__name__)
+LONELY_S = 60.0
+"""A console that falls silent so long without any rank's log is a start of its own: it failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """now: do not wait for a batch to fill. final: the files will not grow."""
+
+    now: bool = False
+    final: bool = False
+
+
+class Collector:
+    """Makes batches of what is new. waiting: files have data that cannot be sent yet."""
+
+    def __init__(
+        self, config: AgentConfig, spool: Spool, book: LaunchBook, places: dict[str, Place]
+    ) -> None:
+        self.found = Discovery(config, places)
+        self.waiting = False
+        self.bad_events = 0
+        self.error = ""
+        self._config, self._spool, self._book = config, spool, book
+        self._limits = config.limits
+        self._events = [
+            LogFile(path, Origin(path.name, "events"), places.get(str(path)), config.limits)
+            for path in config.checkpoints
+        ]
+
+    def collect(self, mode: Mode) -> int:
+        """One round over all files; the number of batches made."""
+        self.waiting, self.error, made = False, "", 0
+        try:
+            for stream in list(self.found.torchrun.values()):
+                made += self._logs(stream, mode)
+            for wandb in list(self.found.wandb.values()):
+                made += self._wandb(wandb, mode)
+            if self.found.consoles:
+                made += self._consoles(mode)
+            for events in self._events:
+                made += self._checkpoints(events, mode)
+        except OSError as error:
+            self.error = f"{type(error).__name__}: {error}"
+            log.error("reading stopped for now (%s)", self.error)
+        return made
+
+    def files(self) -> Iterator[FollowedFile]:
+        """All files that are followed."""
+        for stream in self.found.torchrun.values():
+            yield from (file.file for file in stream.files.values())
+        yield from (file.file for file in self.found.consoles.values())
+        yield from (stream.file.file for stream in self.found.wandb.values())
+        yield from (file.file for file in self._events)
+
+    def _room(self) -> bool:
+        return self._spool.size()[1] < self._limits.spool_bytes
+
+    def _due(self, stream: LogStream | WandbStream, pending_bytes: int, mode: Mode) -> bool:
+        """Whether what is there makes a batch: enough of it, or old enough."""
+        if pending_bytes == 0:
+            stream.waiting_s = None
+            return False
+        now = time.monotonic()
+        stream.waiting_s = stream.waiting_s or now
+        aged = now - stream.waiting_s >= self._limits.batch_age_s
+        if not (mode.now or aged or pending_bytes >= self._limits.batch_bytes):
+            return False
+        stream.waiting_s = None
+        return True
+
+    def _logs(self, stream: LogStream, mode: Mode) -> int:
+        pending = sum(file.file.available() for file in stream.files.values())
+        if not self._due(stream, pending, mode):
+            return 0
+        launch = self._book.find(
+            stream.slot, stream.name, lambda: started_ns(stream, once=self._config.once)
+        )
+        if launch is None:
+            self.waiting = True
+            return 0
+        files = list(stream.files.values())
+        stream.turn = (stream.turn + 1) % len(files)
+        return self._send_logs(files[stream.turn :] + files[: stream.turn], launch, mode)
+
+    def _send_logs(self, files: Sequence[LogFile], launch: Launch, mode: Mode) -> int:
+        made = 0
+        while self._room():
+            before = {file.file: file.file.place for file in files}
+            pieces = list(self._gather(files, mode))
+            if not pieces:
+                break
+            header = self._header(launch.attempt) | {"segments": [self._segment(p) for p in pieces]}
+            lines = sum(piece.data.count(b"\n") + piece.partial for piece in pieces)
+            self._keep(Content("logs", header, [p.data for p in pieces], lines), before)
+            made += 1
+        return made
+
+    def _gather(self, files: Sequence[LogFile], mode: Mode) -> Iterator[Piece]:
+        """Pieces of all files up to the size of a batch, in the given order of files."""
+        left = self._limits.batch_bytes
+        for file in files:
+            while left > 0 and (piece := file.take(max(left, 4096), final=mode.final)):
+                left -= len(piece.data)
+                yield piece
+
+    def _segment(self, piece: Piece) -> dict[str, Any]:
+        """The server's description of a piece. seen_ns is the event clock of the data, so that
+        the time shift brings it back to the agent's clock."""
+        now_ns = time.time_ns() - self._config.time_shift_ns
+        segment = {
+            "source": piece.origin.source,
+            "local_rank": piece.origin.local_rank,
+            "channel": piece.origin.channel,
+            "offset": piece.offset,
+            "bytes": len(piece.data),
+            "generation": piece.generation,
+            "seen_ns": piece.modified_ns if self._config.once else now_ns,
+        }
+        return segment | {"partial": True} if piece.partial else segment
+
+    def _header(self, attempt: int | None) -> dict[str, Any]:
+        return {
+            "v": 1,
+            "attempt": attempt,
+            "node": self._config.node,
+            "time_shift_ns": self._config.time_shift_ns,
+        }
+
+    def _consoles(self, mode: Mode) -> int:
+        """The launcher's output belongs to the node's newest start; without one it is a start."""
+        files = list(self.found.consoles.values())
+        if not any(file.file.available() for file in files):
+            return 0
+        slot = f"torchrun:{self._config.node}"
+        quiet = mode.final or all(file.file.quiet_s() > LONELY_S for file in files)
+        launch = self._book.newest(slot)
+        if launch is None and (quiet or not self._config.torchrun):
+            alone = LogStream(slot, f"{self._config.node}/{files[0].origin.source}")
+            alone.files = self.found.consoles
+            launch = self._book.find(
+                alone.slot, alone.name, lambda: started_ns(alone, once=self._config.once)
+            )
+        if launch is None:
+            self.waiting = True
+            return 0
+        return self._send_logs(files, launch, mode)
+
+    def _wandb(self, stream: WandbStream, mode: Mode) -> int:
+        file = stream.file
+        pending = 0 if file.refused else file.file.available()
+        if not self._due(stream, pending, mode):
+            return 0
+        launch = self._book.find(stream.slot, stream.name, lambda: self._wandb_start(stream))
+        if file.refused and self._config.once:
+            raise AppError(file.refused, where=str(file.file.path))
+        if launch is None:
+            self.waiting = not file.refused
+            return 0
+        made = 0
+        while self._room():
+            before = {file.file: file.file.place}
+            piece = file.take(self._limits.batch_bytes, final=mode.final)
+            if piece is None:
+                break
+            header = self._header(launch.attempt) | {
+                "file": file.file.path.name,
+                "first_record": piece.first,
+                "lengths": [len(record) for record in piece.records],
+            }
+            self._keep(Content("wandb", header, piece.records, len(piece.records)), before)
+            made += 1
+        return made
+
+    def _wandb_start(self, stream: WandbStream) -> int | None:
+        said = stream.file.started_ns()
+        if said is None and self._config.once and not stream.file.refused:
+            return stream.file.file.modified_ns()
+        return said
+
+    def _checkpoints(self, events: LogFile, mode: Mode) -> int:
+        made = 0
+        while self._room() and events.file.available():
+            quiet = mode.final or events.file.quiet_s() > self._limits.idle_s
+            if self._expects_launch() and self._book.newest() is None and not quiet:
+                self.waiting = True
+                break
+            before = {events.file: events.file.place}
+            piece = events.take(1, final=mode.final)
+            if piece is None:
+                break
+            made += self._send_event(piece, events, before)
+        return made
+
+    def _expects_launch(self) -> bool:
+        return bool(self._config.torchrun or self._config.wandb)
+
+    def _send_event(self, piece: Piece, events: LogFile, before: dict[FollowedFile, Place]) -> int:
+        """One batch for one line; the start it belongs to is the newest one at its time."""
+        event = event_of(piece.data, events.file.path.parent, self._limits.metadata_bytes)
+        if event is None:
+            self.bad_events += bool(piece.data.strip())
+            log.warning("%s: not a checkpoint event: %r", events.file.path, piece.data[:200])
+            return 0
+        time_ns = round(event["ts"] * 1e9) + self._config.time_shift_ns
+        launch = self._book.newest(before_ns=time_ns) or self._book.newest()
+        header = {
+            "attempt": launch.attempt if launch else None,
+            "time_shift_ns": self._config.time_shift_ns,
+            "events": [event],
+        }
+        self._keep(Content("checkpoints", header, (), 1), before)
+        return 1
+
+    def _keep(self, content: Content, before: dict[FollowedFile, Place]) -> None:
+        """Put a batch into the spool with the places reached; without room on disk, go back."""
+        places = {str(file.path): file.place for file in before}
+        try:
+            self._spool.add(pack(self._config.run, content, places))
+        except OSError:
+            for file, place in before.items():
+                file.place = place
+            raise

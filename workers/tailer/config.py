@@ -1,0 +1,57 @@
+"""What an agent follows, where it sends, and its limits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Sizes in bytes, times in seconds.
+
+    batch_bytes, batch_age_s: a batch is closed at either. idle_s: a last line without its end is
+    sent after this silence. line_bytes: a longer line is sent in parts. spool_bytes: above it the
+    agent stops reading (the files keep the data) until the server has taken some.
+    metadata_bytes: a larger checkpoint `.metadata` is not attached. give_up_s: with `once`, the
+    longest time without any answer.
+    """
+
+    batch_bytes: int = 256 << 10
+    batch_age_s: float = 1.0
+    poll_s: float = 0.25
+    discover_s: float = 1.0
+    idle_s: float = 10.0
+    line_bytes: int = 1 << 20
+    spool_bytes: int = 256 << 20
+    metadata_bytes: int = 8 << 20
+    timeout_s: float = 30.0
+    retry_first_s: float = 0.5
+    retry_longest_s: float = 30.0
+    stop_s: float = 8.0
+    give_up_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class AgentConfig:
+    """One agent: one run, one node.
+
+    torchrun: log folders of torchrun. wandb: files, or folders that will hold them. console:
+    what the launcher printed. checkpoints: JSON-lines files of checkpoint events.
+    once: the files are complete; send everything and end. time_shift_ns: the server adds it to
+    every time in the data (replays, wrong clocks). resume_step: the step this start resumed from.
+    """
+
+    run: str
+    node: str
+    url: str
+    token: str = field(repr=False)
+    state_dir: Path
+    torchrun: tuple[Path, ...] = ()
+    wandb: tuple[Path, ...] = ()
+    console: tuple[Path, ...] = ()
+    checkpoints: tuple[Path, ...] = ()
+    once: bool = False
+    time_shift_ns: int = 0
+    resume_step: int | None = None
+    limits: Limits = field(default_factory=Limits)

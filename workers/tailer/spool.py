@@ -1,0 +1,185 @@
+"""Batches on disk from the moment they are read until the server has them.
+
+A batch file holds the body and the places its files have reached, so one rename makes both
+durable at once: after a kill the agent sends the same bytes under the same id and reads on
+behind them. `places.json` holds the places of batches that have left the spool; it is written
+before their files are removed. So the place of a file is the newest in the spool, else that one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import msgspec
+
+from apps.core.errors import AppError
+from workers.tailer import durable
+from workers.tailer.followed import Place
+from workers.tailer.frames import Batch
+
+VERSION = 1
+
+
+class _Meta(msgspec.Struct, frozen=True):
+    version: int
+    number: int
+    run: str
+    endpoint: str
+    batch_id: str
+    raw_bytes: int
+    lines: int
+    body_bytes: int
+    places: dict[str, Place]
+
+
+class _Places(msgspec.Struct, frozen=True):
+    version: int
+    next_number: int
+    places: dict[str, Place]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One batch in the spool."""
+
+    path: Path
+    meta: _Meta
+
+    @property
+    def url_path(self) -> str:
+        """Where it goes."""
+        return f"/api/v1/runs/{quote(self.meta.run, safe='')}/{self.meta.endpoint}"
+
+    def body(self) -> bytes:
+        """The compressed body, read from disk."""
+        return self.path.read_bytes().split(b"\n", 1)[1]
+
+
+class Spool:
+    """The batches of one state folder, oldest first. Safe for one writer and one sender thread."""
+
+    def __init__(self, folder: Path) -> None:
+        self._waiting_dir, self._dead_dir = folder / "spool", folder / "dead"
+        self._places_file = folder / "places.json"
+        for path in (self._waiting_dir, self._dead_dir):
+            path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._changed = threading.Condition()
+        self._left = _read_places(self._places_file)
+        self._entries = deque(self._load())
+        self._next = max(
+            [self._left.next_number, *(entry.meta.number + 1 for entry in self._entries)]
+        )
+
+    def places(self) -> dict[str, Place]:
+        """Path -> how far that file has been handed over."""
+        merged = dict(self._left.places)
+        for entry in self._entries:
+            merged.update(entry.meta.places)
+        return merged
+
+    def add(self, batch: Batch) -> None:
+        """Keep a batch durably; it may be sent from now on."""
+        meta = _Meta(
+            version=VERSION,
+            number=self._next,
+            run=batch.run,
+            endpoint=batch.endpoint,
+            batch_id=batch.batch_id,
+            raw_bytes=batch.raw_bytes,
+            lines=batch.lines,
+            body_bytes=len(batch.body),
+            places=dict(batch.places),
+        )
+        path = self._waiting_dir / f"{self._next:012d}.batch"
+        durable.write(path, msgspec.json.encode(meta) + b"\n" + batch.body)
+        with self._changed:
+            self._next += 1
+            self._entries.append(Entry(path, meta))
+            self._changed.notify_all()
+
+    def head(self, timeout_s: float) -> Entry | None:
+        """The oldest batch; waits for one up to `timeout_s`."""
+        with self._changed:
+            if not self._entries:
+                self._changed.wait(timeout_s)
+            return self._entries[0] if self._entries else None
+
+    def wake(self) -> None:
+        """End a wait in head()."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def done(self, entry: Entry) -> None:
+        """The server has it: remember its places, then remove it."""
+        self._leave(entry)
+        entry.path.unlink()
+        self._drop(entry)
+
+    def bury(self, entry: Entry, reason: Mapping[str, object]) -> None:
+        """The server will never take it: move it aside with what the server said."""
+        target = self._dead_dir / entry.path.name
+        durable.write(target.with_suffix(".json"), msgspec.json.encode(dict(reason)))
+        durable.write(target, entry.path.read_bytes())
+        self.done(entry)
+
+    def size(self) -> tuple[int, int]:
+        """Batches waiting, and their bytes on disk."""
+        entries = list(self._entries)
+        return len(entries), sum(entry.meta.body_bytes for entry in entries)
+
+    def dead(self) -> int:
+        """Batches the server refused for good."""
+        return sum(1 for _ in self._dead_dir.glob("*.batch"))
+
+    def _leave(self, entry: Entry) -> None:
+        places = {**self._left.places, **entry.meta.places}
+        left = _Places(VERSION, entry.meta.number + 1, places)
+        durable.write(self._places_file, msgspec.json.encode(left))
+        self._left = left
+
+    def _drop(self, entry: Entry) -> None:
+        with self._changed:
+            self._entries.remove(entry)
+            self._changed.notify_all()
+
+    def _load(self) -> list[Entry]:
+        """What an earlier agent left; batches that are in places.json have been taken already."""
+        entries = []
+        for path in sorted(self._waiting_dir.glob("*.batch")):
+            entry = Entry(path, _read_meta(path))
+            if entry.meta.number < self._left.next_number:
+                path.unlink()
+            else:
+                entries.append(entry)
+        return entries
+
+
+def _read_meta(path: Path) -> _Meta:
+    with path.open("rb") as file:
+        line = file.readline()
+    try:
+        return msgspec.json.decode(line, type=_Meta)
+    except msgspec.DecodeError as error:
+        raise AppError(
+            f"is not a batch of this agent ({error})",
+            where=str(path),
+            hint="move it out of the folder and start the agent again",
+        ) from error
+
+
+def _read_places(path: Path) -> _Places:
+    if not path.exists():
+        return _Places(VERSION, 0, {})
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=_Places)
+    except msgspec.DecodeError as error:
+        raise AppError(
+            f"cannot be read ({error})",
+            where=str(path),
+            hint="choose another --state folder; everything is then sent once more",
+        ) from error

@@ -1,0 +1,132 @@
+"""Logged rows -> matrices ready to be stored."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from apps.core.errors import BadPayload
+from apps.core.records import MetricRow
+from apps.metrics.domain.blocks import Axis, Bools, Cells, Floats
+
+MAX_KEY_CHARS = 500
+MAX_CELLS = 1 << 21
+MAX_ROWS = 1 << 16
+STEP_LIMIT = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """One matrix: rows in order of arrival, columns by name. ranked: the rows carry a rank."""
+
+    ranked: bool
+    names: tuple[str, ...]
+    axis: Axis
+    cells: Cells
+
+    @property
+    def keyset_id(self) -> int:
+        """A signed 64-bit digest of the columns: the same names always give the same number."""
+        text = "\0".join(("r" if self.ranked else "j", *self.names))
+        digest = hashlib.blake2b(text.encode("utf-8"), digest_size=8).digest()
+        return int.from_bytes(digest, "big", signed=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Irregular:
+    """Rows of one batch that repeat a step of their rank, or go back."""
+
+    duplicate_steps: int
+    backward_steps: int
+
+
+def pack(rows: Sequence[MetricRow]) -> list[Packed]:
+    """The rows as matrices: those of the job first, then those with a rank.
+
+    Row order is kept. Absent cells stay absent. Raises BadPayload for a name that is empty or too
+    long and for a step or time outside int64. Cost: one dict walk and one array fill per row.
+    """
+    job = [row for row in rows if row.rank is None and row.values]
+    ranked = [row for row in rows if row.rank is not None and row.values]
+    return [*_pieces(job, ranked=False), *_pieces(ranked, ranked=True)]
+
+
+def irregular(rows: Sequence[MetricRow]) -> Irregular:
+    """How many rows repeat or go back within their rank."""
+    newest: dict[int | None, int] = {}
+    seen: set[tuple[int | None, int]] = set()
+    duplicate = backward = 0
+    for row in rows:
+        duplicate += (row.rank, row.step) in seen
+        backward += row.step < newest.get(row.rank, row.step)
+        seen.add((row.rank, row.step))
+        newest[row.rank] = max(row.step, newest.get(row.rank, row.step))
+    return Irregular(duplicate, backward)
+
+
+def clean_name(name: str) -> str:
+    """The name as it can be stored: NUL and lone surrogates, which Postgres refuses, replaced."""
+    if not name or len(name) > MAX_KEY_CHARS:
+        raise BadPayload(
+            f"a metric name has {len(name)} characters",
+            hint=f"use 1 to {MAX_KEY_CHARS}",
+            where=f"values[{name[:40]!r}]",
+        )
+    clean = name.replace("\0", "\ufffd")
+    return clean if clean.isascii() else clean.encode("utf-8", "replace").decode("utf-8")
+
+
+def _pieces(rows: Sequence[MetricRow], *, ranked: bool) -> Iterator[Packed]:
+    if not rows:
+        return
+    names = sorted({name for names in {tuple(row.values) for row in rows} for name in names})
+    clean = {name: clean_name(name) for name in names}
+    size = max(1, min(MAX_ROWS, MAX_CELLS // len(names)))
+    for start in range(0, len(rows), size):
+        yield _matrix(rows[start : start + size], clean, ranked=ranked)
+
+
+def _matrix(rows: Sequence[MetricRow], clean: dict[str, str], *, ranked: bool) -> Packed:
+    columns = {name: at for at, name in enumerate(sorted(set(clean.values())))}
+    place = {name: columns[stored] for name, stored in clean.items()}
+    values = np.full((len(rows), len(columns)), np.nan)
+    present = np.zeros(values.shape, dtype=np.bool_)
+    groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for at, row in enumerate(rows):
+        groups[tuple(row.values)].append(at)
+    for names, members in groups.items():
+        where = np.ix_(members, [place[name] for name in names])
+        values[where] = [list(rows[at].values.values()) for at in members]
+        present[where] = True
+    return _trimmed(ranked, tuple(columns), _axis(rows, ranked=ranked), (values, present))
+
+
+def _trimmed(
+    ranked: bool, names: tuple[str, ...], axis: Axis, matrix: tuple[Floats, Bools]
+) -> Packed:
+    """Without columns nobody filled (a batch cut into pieces may leave some)."""
+    values, present = matrix
+    used = present.any(axis=0)
+    if not used.all():
+        names = tuple(names[at] for at in np.flatnonzero(used))
+        values, present = values[:, used], present[:, used]
+    return Packed(ranked, names, axis, Cells(values, None if present.all() else present))
+
+
+def _axis(rows: Sequence[MetricRow], *, ranked: bool) -> Axis:
+    for row in rows:
+        if not (abs(row.step) < STEP_LIMIT and abs(row.time_ns) < STEP_LIMIT):
+            raise BadPayload(
+                f"step {row.step} or time {row.time_ns} ns is out of range",
+                hint="steps and Unix nanoseconds must fit 62 bits",
+                where="rows[].step",
+            )
+    return Axis(
+        np.array([row.step for row in rows], dtype=np.int64),
+        np.array([row.time_ns for row in rows], dtype=np.int64),
+        np.array([row.rank for row in rows], dtype=np.int32) if ranked else None,
+    )

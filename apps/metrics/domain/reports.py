@@ -1,0 +1,252 @@
+"""What the loss detector says: findings with a title, evidence and facts a person can check."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from apps.core.records import Evidence, Finding, FindingSeverity
+from apps.metrics.domain.episodes import Episode, EpisodePolicy
+
+DETECTOR = "metrics.spikes"
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """The row being judged. series: role -> name of the logged series."""
+
+    attempt: int
+    series: Mapping[str, str]
+    step: int
+    time_ns: int
+
+
+class RowMark(msgspec.Struct):
+    """Where a recent row stood in its band."""
+
+    step: int
+    time_ns: int
+    z: float
+    excess: float
+
+
+class Mark(msgspec.Struct):
+    """An open finding of a test without an episode. severity "" is not reported."""
+
+    step: int
+    time_ns: int
+    severity: str
+    closed: bool = False
+
+
+class Change(msgspec.Struct):
+    """The learning rate jumped at `step` (row `row` of the attempt)."""
+
+    step: int
+    row: int
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """How a test without an episode is told. role: which series it speaks of."""
+
+    kind: str
+    role: str
+    text: str
+    rule: str
+
+
+WORDINGS = {
+    "slow": Wording(
+        "slow_divergence",
+        "loss",
+        "{series} creeps up, {before} -> {value}, since step {step}",
+        "the median of 100 rows stays above the best earlier one",
+    ),
+    "nonfinite": Wording(
+        "nonfinite", "loss", "{series} is {value} since step {step}", "2 of 3 losses are no numbers"
+    ),
+    "grad_nonfinite": Wording(
+        "nonfinite",
+        "grad_norm",
+        "{series} is {value} at step {step}",
+        "info for one row, page for 3 of 5",
+    ),
+    "gradient": Wording(
+        "precursor",
+        "grad_norm",
+        "{series} rises from its usual {before} to {value} since step {step}",
+        "the median of 5 rows is above 5 times the median of the 200 rows before",
+    ),
+    "loss_scale": Wording(
+        "precursor",
+        "loss_scale",
+        "{series} falls {before} -> {value} at step {step}",
+        "the loss scale lost a factor of 16 within 10 rows",
+    ),
+}
+
+
+def number(value: float | None) -> str:
+    """A value as people write it: three significant digits, NaN and inf by name."""
+    if value is None:
+        return "not logged"
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
+
+
+def fact(value: float | None) -> float | str | None:
+    """A value JSON can carry: non-finite ones by name."""
+    return value if value is None or math.isfinite(value) else number(value)
+
+
+def episode(here: Here, state: Episode, policy: EpisodePolicy, change: Change | None) -> Finding:
+    """The finding of an excursion of the loss in its present state."""
+    kind, severity = _kind(state, policy)
+    closed = bool(state.closed_by)
+    series = here.series.get("loss", "loss")
+    name = "spike" if state.direction > 0 else "drop"
+    return Finding(
+        key=f"{name}:a{here.attempt}:s{state.onset_step}",
+        detector=DETECTOR,
+        kind=kind,
+        severity=severity,
+        attempt=here.attempt,
+        onset_step=state.onset_step,
+        onset_time_ns=state.onset_time_ns,
+        seen_step=here.step if state.page_step is None else state.page_step,
+        seen_time_ns=state.page_time_ns or here.time_ns,
+        title=_episode_title(kind, series, state, here),
+        series=series,
+        closed_step=here.step if closed else None,
+        closed_time_ns=here.time_ns if closed else None,
+        evidence=_episode_evidence(series, state) + _lr_evidence(here, change),
+        facts=_episode_facts(state) | _lr_facts(change),
+    )
+
+
+def marked(
+    here: Here,
+    name: str,
+    mark: Mark,
+    values: tuple[float | None, float | None],
+    change: Change | None,
+) -> Finding:
+    """The finding of a test without an episode. values: (before, now)."""
+    words = WORDINGS[name]
+    series = here.series.get(words.role, words.role)
+    before, value = values
+    title = words.text.format(
+        series=series, before=number(before), value=number(value), step=mark.step
+    )
+    return Finding(
+        key=f"{name}:a{here.attempt}:s{mark.step}",
+        detector=DETECTOR,
+        kind=words.kind,
+        severity=FindingSeverity(mark.severity),
+        attempt=here.attempt,
+        onset_step=mark.step,
+        onset_time_ns=mark.time_ns,
+        seen_step=here.step,
+        seen_time_ns=here.time_ns,
+        title=title,
+        series=series,
+        closed_step=here.step if mark.closed else None,
+        closed_time_ns=here.time_ns if mark.closed else None,
+        evidence=(Evidence(words.rule, step=here.step), *_lr_evidence(here, change)),
+        facts={"rule": words.rule, "before": fact(before), "value": fact(value)}
+        | _lr_facts(change),
+    )
+
+
+def _kind(state: Episode, policy: EpisodePolicy) -> tuple[str, FindingSeverity]:
+    if state.page_step is None:
+        if state.direction < 0:
+            return "loss_drop", FindingSeverity.INFO
+        if state.closed_by == "settled":
+            return "level_shift", FindingSeverity.INFO
+        many = state.out_rows > policy.outlier_rows
+        return "outlier", FindingSeverity.WARN if many else FindingSeverity.INFO
+    if state.direction < 0:
+        return "loss_drop", FindingSeverity.PAGE
+    far = state.peak_excess() > policy.explosion_peak or state.excess(5) > policy.explosion_excess
+    return "explosion" if far else "level_shift", FindingSeverity.PAGE
+
+
+def _episode_title(kind: str, series: str, state: Episode, here: Here) -> str:
+    peak = state.level + state.direction * state.peak
+    moved = f"{number(state.level)} -> {number(peak)}"
+    if kind == "explosion":
+        return f"{series} {moved} at step {state.onset_step}"
+    end = f", back by step {here.step}" if state.closed_by in ("recovered", "outlier") else ""
+    if kind == "level_shift":
+        share = 100 * (state.page_excess or state.excess(10))
+        since = f"since step {state.onset_step} ({moved})"
+        return f"{series} stays {share:.0f} % above its level {since}{end}"
+    if kind == "loss_drop":
+        return f"{series} drops {moved} at step {state.onset_step}, too fast to be learning"
+    return f"{series} outlier {moved} at step {state.onset_step}{end}"
+
+
+def _episode_evidence(series: str, state: Episode) -> tuple[Evidence, ...]:
+    peak = state.level + state.direction * state.peak
+    found = [
+        Evidence(
+            f"{series} left its band: level {number(state.level)}, one robust standard deviation "
+            f"{number(state.scale)}",
+            time_ns=state.onset_time_ns,
+            step=state.onset_step,
+        ),
+        Evidence(f"furthest value {number(peak)}", step=state.peak_step, weight=0),
+    ]
+    if state.page_step is not None:
+        text = f"{state.rule} is {number(state.page_z)} robust standard deviations away"
+        found.append(Evidence(text, time_ns=state.page_time_ns, step=state.page_step))
+    elif state.closed_by in ("recovered", "outlier"):
+        found.append(Evidence("the loss came back by itself", weight=-1))
+    return tuple(found)
+
+
+def _episode_facts(state: Episode) -> dict[str, Any]:
+    peak = state.level + state.direction * state.peak
+    return {
+        "before": state.level,
+        "scale": state.scale,
+        "value": state.page_value if state.page_step is not None else peak,
+        "peak": peak,
+        "peak_step": state.peak_step,
+        "excess_ratio": state.excess(10),
+        "z": state.page_z if state.page_step is not None else state.peak / state.scale,
+        "rule": state.rule or "single rows out of the band",
+        "window_rows": 50,
+        "out_rows": state.out_rows,
+        "page_step": state.page_step,
+        "closed_by": state.closed_by or None,
+    }
+
+
+def _lr_evidence(here: Here, change: Change | None) -> tuple[Evidence, ...]:
+    if change is None:
+        return ()
+    series = here.series.get("lr", "learning rate")
+    text = f"{series} changed {number(change.before)} -> {number(change.after)} in one row"
+    return (Evidence(text, step=change.step),)
+
+
+def _lr_facts(change: Change | None) -> dict[str, Any]:
+    if change is None:
+        return {}
+    return {
+        "lr_before": change.before,
+        "lr_after": change.after,
+        "lr_change_step": change.step,
+    }

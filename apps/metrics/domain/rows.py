@@ -1,0 +1,39 @@
+"""Series of one attempt -> the rows the loss detector reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from apps.metrics.domain.blocks import Floats, Ints
+from apps.metrics.domain.spikes import TrainRow
+
+Series = tuple[Ints, Ints, Floats]
+"""(step, time_ns, value), by step, at equal steps in order of arrival."""
+
+
+def train_rows(series: Mapping[str, Series], names: Mapping[str, str]) -> list[TrainRow]:
+    """One row for every step at which a loss or a gradient norm was logged, by step.
+
+    names: role -> series. A step that was logged twice gives one row with what arrived last.
+    """
+    by_role = {role: _by_step(series[name]) for role, name in names.items() if name in series}
+    leading = [by_role[role] for role in ("loss", "grad_norm") if role in by_role]
+    times: dict[int, int] = {}
+    for values in reversed(leading):
+        times.update({step: time_ns for step, (time_ns, _) in values.items()})
+    return [
+        TrainRow(step, times[step], **{role: _at(values, step) for role, values in by_role.items()})
+        for step in sorted(times)
+    ]
+
+
+def _by_step(series: Series) -> dict[int, tuple[int, float]]:
+    steps, times, values = (np.asarray(part).tolist() for part in series)
+    return dict(zip(steps, zip(times, values, strict=True), strict=True))
+
+
+def _at(values: Mapping[int, tuple[int, float]], step: int) -> float | None:
+    found = values.get(step)
+    return None if found is None else found[1]

@@ -1,0 +1,99 @@
+"""Slow divergence: the loss creeps away from the best it has reached, without a jump."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+import msgspec
+
+from apps.metrics.domain.reference import MAD_TO_SD
+from apps.metrics.domain.rolling import RollingMedian, median
+
+
+@dataclass(frozen=True, slots=True)
+class SlowPolicy:
+    """window rows against the best earlier window that ended `window` rows ago.
+
+    Above it by max(noise x robust sd of `noise_rows`, excess of the best) for `hold` rows running.
+    Source: prototype rule of the loss-spike study (precision .87, recall .93 on 580,000 rows);
+    `hold` shortened from 50, without a false alarm on the open half.
+    """
+
+    window: int = 100
+    hold: int = 40
+    noise_rows: int = 400
+    start_row: int = 400
+    noise: float = 1.2
+    excess: float = 0.03
+
+
+class SlowState(msgspec.Struct):
+    """window: last rows. medians: window medians not yet old enough to be a best."""
+
+    rows: int = 0
+    window: list[float] = []
+    noise: list[float] = []
+    medians: list[float] = []
+    best: float | None = None
+    held: int = 0
+    since_step: int = 0
+    since_time_ns: int = 0
+
+
+class SlowTest:
+    """The slow-divergence test of one loss series; feed every finite row."""
+
+    __slots__ = ("_medians", "_noise", "_policy", "_window", "state")
+
+    def __init__(self, policy: SlowPolicy, state: SlowState | None = None) -> None:
+        self._policy = policy
+        self.state = state or SlowState()
+        self._window = RollingMedian(policy.window, self.state.window)
+        self._noise = deque(self.state.noise, maxlen=policy.noise_rows)
+        self._medians = deque(self.state.medians)
+
+    def feed(self, step: int, time_ns: int, value: float) -> bool:
+        """Take a finite row; True while the divergence has held long enough."""
+        policy, state = self._policy, self.state
+        state.rows += 1
+        self._window.push(value)
+        self._noise.append(value)
+        if len(self._window) < policy.window:
+            return False
+        now = self._window.median()
+        self._medians.append(now)
+        if len(self._medians) > policy.window:
+            old = self._medians.popleft()
+            if state.best is None or old < state.best:
+                state.best = old
+        if state.best is None or state.rows < policy.start_row:
+            return False
+        return self._hold(step, time_ns, now - state.best)
+
+    def _hold(self, step: int, time_ns: int, above: float) -> bool:
+        policy, state = self._policy, self.state
+        best = state.best or 0.0
+        out = above > policy.excess * abs(best) and above > policy.noise * self._sd()
+        if not out:
+            state.held = 0
+            return False
+        if state.held == 0:
+            state.since_step, state.since_time_ns = step, time_ns
+        state.held += 1
+        return state.held >= policy.hold
+
+    def median(self) -> float:
+        """The median of the last `window` rows."""
+        return self._window.median()
+
+    def _sd(self) -> float:
+        center = median(self._noise)
+        return MAD_TO_SD * median(abs(v - center) for v in self._noise)
+
+    def dump(self) -> SlowState:
+        """The state, to store."""
+        self.state.window = self._window.values()
+        self.state.noise = list(self._noise)
+        self.state.medians = list(self._medians)
+        return self.state

@@ -1,0 +1,122 @@
+"""Tables of metrics. Every primary key starts with the run; values lie in packed blocks.
+
+A point is in exactly one place: in a hot block (as it was flushed) or, once compacted, in a cold
+block of its series. Tiers repeat the cold points in buckets. All bytea columns hold zstd frames.
+"""
+
+from __future__ import annotations
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+
+from apps.core.sql import NextVal
+
+
+class SeriesKey(models.Model):
+    """A series name of a run, once for the values of the job and once for per-rank values."""
+
+    pk = models.CompositePrimaryKey("run_id", "key_id")
+    run_id = models.BigIntegerField()
+    key_id = models.BigIntegerField(db_default=NextVal("metrics_key_id"))
+    key = models.TextField()
+    ranked = models.BooleanField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["run_id", "key", "ranked"], name="uq_metrics_series_key"
+            ),
+        ]
+
+
+class Keyset(models.Model):
+    """The columns of hot blocks. keyset_id is a digest of the names; keys are in name order."""
+
+    pk = models.CompositePrimaryKey("run_id", "keyset_id")
+    run_id = models.BigIntegerField()
+    keyset_id = models.BigIntegerField()
+    keys = ArrayField(models.BigIntegerField())
+
+
+class HotBlock(models.Model):
+    """A flush as it came: rows x keys. block_id grows with arrival."""
+
+    pk = models.CompositePrimaryKey("run_id", "attempt", "last_step", "block_id")
+    run_id = models.BigIntegerField()
+    attempt = models.IntegerField()
+    last_step = models.BigIntegerField()
+    block_id = models.BigIntegerField()
+    first_step = models.BigIntegerField()
+    keyset_id = models.BigIntegerField()
+    ranked = models.BooleanField()
+    rows = models.IntegerField()
+    points = models.IntegerField()
+    nonfinite = models.IntegerField()
+    source = models.TextField()
+    axis = models.BinaryField()
+    cells = models.BinaryField()
+
+
+class ColdAxis(models.Model):
+    """Steps and times shared by the cold blocks of series that were logged together."""
+
+    pk = models.CompositePrimaryKey("run_id", "axis_id")
+    run_id = models.BigIntegerField()
+    axis_id = models.BigIntegerField()
+    rows = models.IntegerField()
+    axis = models.BinaryField()
+
+
+class ColdBlock(models.Model):
+    """About 1,000 points of one series. The counts answer questions without decoding."""
+
+    pk = models.CompositePrimaryKey("run_id", "key_id", "attempt", "last_step", "block_id")
+    run_id = models.BigIntegerField()
+    key_id = models.BigIntegerField()
+    attempt = models.IntegerField()
+    last_step = models.BigIntegerField()
+    block_id = models.BigIntegerField()
+    first_step = models.BigIntegerField()
+    axis_id = models.BigIntegerField()
+    points = models.IntegerField()
+    nan = models.IntegerField()
+    posinf = models.IntegerField()
+    neginf = models.IntegerField()
+    minimum = models.FloatField()
+    maximum = models.FloatField()
+    cells = models.BinaryField()
+
+
+class Tier(models.Model):
+    """1,024 buckets of 2^level steps of one series of the job, from its cold points."""
+
+    pk = models.CompositePrimaryKey("run_id", "key_id", "attempt", "level", "chunk")
+    run_id = models.BigIntegerField()
+    key_id = models.BigIntegerField()
+    attempt = models.IntegerField()
+    level = models.SmallIntegerField()
+    chunk = models.BigIntegerField()
+    axis = models.BinaryField()
+    cells = models.BinaryField()
+
+
+class Fresh(models.Model):
+    """A note "these rows no detector has seen", made by the write, taken by detect."""
+
+    pk = models.CompositePrimaryKey("run_id", "attempt", "fresh_id")
+    run_id = models.BigIntegerField()
+    attempt = models.IntegerField()
+    fresh_id = models.BigIntegerField()
+    first_step = models.BigIntegerField()
+    ranked = models.BooleanField()
+
+
+class Detector(models.Model):
+    """State and cursor of a detector of one attempt. step: the last row it has judged."""
+
+    pk = models.CompositePrimaryKey("run_id", "attempt", "name")
+    run_id = models.BigIntegerField()
+    attempt = models.IntegerField()
+    name = models.TextField()
+    step = models.BigIntegerField(null=True)
+    state = models.BinaryField()

@@ -1,0 +1,175 @@
+"""What is done with metrics: detect, compact, find the signals that moved first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from apps.core.records import Finding
+from apps.metrics import store
+from apps.metrics.domain import rank_outlier
+from apps.metrics.domain.departures import Departure, DeparturePolicy, first_departure
+from apps.metrics.domain.rank_outlier import RankPolicy, RankState
+from apps.metrics.domain.roles import guess, local_losses, model_signals
+from apps.metrics.domain.rows import train_rows
+from apps.metrics.domain.spikes import SpikeDetector, TrainRow
+from apps.metrics.store.detectors import DetectorState
+from apps.runs import store as runs
+from apps.runs.records import AttemptInfo
+
+SPIKES = "spikes"
+RANKS = "rank_outlier"
+SEED_STEPS = 4_000
+"""How far before its first row a detector reads to know what is normal: 400 rows of a log with one
+row per ten steps."""
+MAX_ROUNDS = 1_000
+MAX_SIGNALS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class MovedSignal:
+    """A series that left its band before or at an incident's onset."""
+
+    key: str
+    departure: Departure
+
+
+def detect(run_id: int, attempt: int, now_ns: int) -> list[Finding]:
+    """Findings that opened, grew or closed since the last call.
+
+    Call it inside the transaction that stores them: state, cursor and findings then commit or
+    vanish together, and a repeat continues where the last commit ended. Without new rows [] after
+    one lock and one look. Keys are unique in the run; the same key again is the newer state.
+    `now_ns` is not used by these detectors: they follow steps, not clocks.
+    """
+    del now_ns
+    with transaction.atomic():
+        known = store.lock_detector(run_id, attempt, SPIKES)
+        fresh = store.take_fresh(run_id, attempt)
+        found: list[Finding] = []
+        if fresh.job_from is not None:
+            found += _spikes(run_id, attempt, known, fresh.job_from)
+        if fresh.ranks_from is not None:
+            found += _rank_outliers(run_id, attempt, fresh.ranks_from)
+    return found
+
+
+def compact(run_id: int) -> int:
+    """Moves the hot blocks of a run into cold ones, one transaction a batch; how many it was.
+
+    Idempotent, and safe to kill: a reader sees every point exactly once at any moment.
+    """
+    total = 0
+    for _ in range(MAX_ROUNDS):
+        with transaction.atomic():
+            moved = store.compact_once(run_id)
+        if not moved:
+            break
+        total += moved
+    return total
+
+
+def compact_due(limit: int = 100) -> int:
+    """Compacts every run that is due; how many hot blocks were moved. For the periodic task."""
+    return sum(compact(run_id) for run_id in store.runs_to_compact(limit))
+
+
+def moved_signals(
+    run_id: int, attempt: int, onset_step: int, policy: DeparturePolicy | None = None
+) -> list[MovedSignal]:
+    """The model's series that had left their band by the onset, the first to move first.
+
+    At equal steps the one furthest out (in robust standard deviations) first. At most 500 series
+    are looked at, about 2 ms each with a row a step.
+    """
+    policy = policy or DeparturePolicy()
+    names = model_signals(info.key for info in store.keys(run_id) if not info.ranks)[:MAX_SIGNALS]
+    first = onset_step - SEED_STEPS
+    series = store.read_rows(run_id, attempt, names, first, onset_step + policy.after_steps)
+    moved = []
+    for key, (step, _, value) in series.items():
+        found = first_departure(step, value, before_step=onset_step, policy=policy)
+        if found is not None:
+            moved.append(MovedSignal(key, found))
+    return sorted(moved, key=lambda m: (m.departure.step, -abs(m.departure.z), m.key))
+
+
+# -- the loss ---------------------------------------------------------------------------------
+
+
+def _spikes(run_id: int, attempt: int, known: DetectorState, fresh_from: int) -> list[Finding]:
+    """Judges the rows from `fresh_from` on.
+
+    Rows that arrive late, below the cursor, would be lost to a causal detector. It is then built
+    again from the rows before them and judges everything from there on; findings keep their keys.
+    """
+    detector = SpikeDetector.load(known.state) if known.state else None
+    names = _names(run_id, detector)
+    if "loss" not in names:
+        return []
+    if detector is None or known.step is None or fresh_from <= known.step:
+        detector = _seeded(run_id, attempt, names, fresh_from)
+    detector.state.series = names
+    findings = detector.feed(_rows(run_id, attempt, names, fresh_from, None))
+    state = DetectorState(detector.state.step, detector.dump())
+    store.save_detector(run_id, attempt, SPIKES, state)
+    return findings
+
+
+def _names(run_id: int, detector: SpikeDetector | None) -> dict[str, str]:
+    """role -> series. What was chosen once stays chosen; roles that appear later are added."""
+    guessed = guess(info.key for info in store.keys(run_id) if not info.ranks).by_role()
+    return guessed if detector is None else guessed | detector.state.series
+
+
+def _seeded(run_id: int, attempt: int, names: dict[str, str], before: int) -> SpikeDetector:
+    """A detector that knows the attempts this one came from, and its own rows before a step."""
+    detector = SpikeDetector()
+    lineage = {info.number: info for info in runs.attempts(run_id)}
+    own = lineage.get(attempt)
+    first = before if own is None or own.first_step is None else min(own.first_step, before)
+    detector.feed(_parent_rows(run_id, names, lineage, (attempt, first)))
+    detector.start_attempt(attempt, names)
+    detector.feed(_rows(run_id, attempt, names, before - SEED_STEPS, before - 1))
+    return detector
+
+
+def _parent_rows(
+    run_id: int, names: dict[str, str], lineage: dict[int, AttemptInfo], child: tuple[int, int]
+) -> list[TrainRow]:
+    """Rows before the child's first step, along its line of parents. child: (number, step)."""
+    number, before = child
+    found: list[TrainRow] = []
+    for _ in range(len(lineage)):
+        own = lineage.get(number)
+        if own is None or own.parent is None:
+            break
+        number = own.parent
+        found = _rows(run_id, number, names, child[1] - SEED_STEPS, before - 1) + found
+        before = min(before, found[0].step if found else before)
+    return found
+
+
+def _rows(
+    run_id: int, attempt: int, names: dict[str, str], first: int, last: int | None
+) -> list[TrainRow]:
+    return train_rows(store.read_rows(run_id, attempt, list(names.values()), first, last), names)
+
+
+# -- ranks ------------------------------------------------------------------------------------
+
+
+def _rank_outliers(run_id: int, attempt: int, fresh_from: int) -> list[Finding]:
+    """Judges the logged steps from `fresh_from` on, again where late ranks have arrived."""
+    known = store.lock_detector(run_id, attempt, RANKS)
+    series = local_losses(info.key for info in store.keys(run_id) if info.ranks)
+    points = store.read_rank_rows(run_id, attempt, series[0], fresh_from) if series else None
+    if points is None:
+        return []
+    state = rank_outlier.load(known.state) if known.state else RankState()
+    policy = RankPolicy()
+    found = rank_outlier.judge(state, points, attempt=attempt, series=series[0], policy=policy)
+    newest = DetectorState(int(points.step[-1]), rank_outlier.dump(state))
+    store.save_detector(run_id, attempt, RANKS, newest)
+    return found

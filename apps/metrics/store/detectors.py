@@ -1,0 +1,65 @@
+"""State and cursors of detectors, and notes about rows they have not seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from apps.metrics.models import Detector
+from apps.metrics.store.compaction import query_none
+from apps.metrics.store.names import query
+
+
+@dataclass(frozen=True, slots=True)
+class FreshRows:
+    """Steps from which on new rows lie: of the job, and of ranks. None: no new rows."""
+
+    job_from: int | None
+    ranks_from: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class DetectorState:
+    """state: what the detector stored, None before its first row. step: the last row it judged."""
+
+    step: int | None
+    state: bytes | None
+
+
+def lock_detector(run_id: int, attempt: int, name: str) -> DetectorState:
+    """The state of a detector, locked until the transaction ends: one judge at a time."""
+    query_none(
+        "INSERT INTO metrics_detector (run_id, attempt, name, step, state)"
+        " VALUES (%s, %s, %s, NULL, '') ON CONFLICT DO NOTHING",
+        [run_id, attempt, name],
+    )
+    row = Detector.objects.select_for_update().get(run_id=run_id, attempt=attempt, name=name)
+    return DetectorState(row.step, bytes(row.state) or None)
+
+
+def save_detector(run_id: int, attempt: int, name: str, state: DetectorState) -> None:
+    """Stores the state of a locked detector."""
+    query_none(
+        "UPDATE metrics_detector SET step = %s, state = %s"
+        " WHERE run_id = %s AND attempt = %s AND name = %s",
+        [state.step, state.state or b"", run_id, attempt, name],
+    )
+
+
+def take_fresh(run_id: int, attempt: int) -> FreshRows:
+    """Takes the notes of committed writes away; they come back if the transaction fails.
+
+    A write that commits later leaves its note for the next call.
+    """
+    rows = query(
+        "DELETE FROM metrics_fresh WHERE run_id = %s AND attempt = %s RETURNING first_step, ranked",
+        [run_id, attempt],
+    )
+    job = [step for step, ranked in rows if not ranked]
+    ranks = [step for step, ranked in rows if ranked]
+    return FreshRows(min(job, default=None), min(ranks, default=None))
+
+
+def pending(limit: int = 100) -> list[tuple[int, int]]:
+    """(run_id, attempt) with rows no detector has seen. -- uses the primary key of fresh notes"""
+    sql = "SELECT DISTINCT run_id, attempt FROM metrics_fresh ORDER BY run_id, attempt LIMIT %s"
+    return [(run_id, attempt) for run_id, attempt in query(sql, [limit])]

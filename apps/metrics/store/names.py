@@ -1,0 +1,96 @@
+"""The names of series and their ids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import connection
+
+from apps.metrics.domain.packing import Packed
+from apps.metrics.models import SeriesKey
+from apps.metrics.records import KeyInfo
+
+
+def query(sql: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """All rows of a statement."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql, params)
+        return list(cursor.fetchall())
+
+
+def keys(run_id: int) -> list[KeyInfo]:
+    """The series of a run, by name. Cost: one index scan over its cold blocks, none decoded.
+
+    -- uses uq_metrics_series_key and the primary keys of hot and cold blocks
+    """
+    sql = """
+        WITH hot AS (
+            SELECT keyset_id, max(last_step) AS last_step
+              FROM metrics_hotblock WHERE run_id = %s GROUP BY keyset_id
+        ), seen AS (
+            SELECT unnest(s.keys) AS key_id, hot.last_step
+              FROM hot JOIN metrics_keyset s ON s.run_id = %s AND s.keyset_id = hot.keyset_id
+            UNION ALL
+            SELECT key_id, max(last_step) FROM metrics_coldblock WHERE run_id = %s GROUP BY key_id
+        ), newest AS (SELECT key_id, max(last_step) AS last_step FROM seen GROUP BY key_id)
+        SELECT k.key, k.ranked, newest.last_step
+          FROM metrics_serieskey k LEFT JOIN newest USING (key_id)
+         WHERE k.run_id = %s ORDER BY k.key, k.ranked
+    """
+    return [KeyInfo(*row) for row in query(sql, [run_id] * 4)]
+
+
+def ids(run_id: int, names: Sequence[str], *, ranked: bool | None = None) -> dict[int, str]:
+    """key_id -> name of those that exist; ranked None: both forms. -- uses uq_metrics_series_key"""
+    found = SeriesKey.objects.filter(run_id=run_id, key__in=list(names))
+    if ranked is not None:
+        found = found.filter(ranked=ranked)
+    return dict(found.values_list("key_id", "key"))
+
+
+def ids_with_prefix(run_id: int, prefix: str, limit: int) -> dict[int, str]:
+    """key_id -> name of the job's series that start with `prefix`. -- uses uq_metrics_series_key"""
+    found = SeriesKey.objects.filter(run_id=run_id, key__startswith=prefix, ranked=False)
+    return dict(found.order_by("key").values_list("key_id", "key")[:limit])
+
+
+def keysets(run_id: int, key_ids: Sequence[int]) -> dict[int, list[int]]:
+    """keyset_id -> its columns, of those that hold a wanted key. -- uses the primary key"""
+    sql = "SELECT keyset_id, keys FROM metrics_keyset WHERE run_id = %s AND keys && %s::bigint[]"
+    rows = query(sql, [run_id, list(key_ids)])
+    return {row[0]: row[1] for row in rows}
+
+
+def keyset_of(run_id: int, packed: Packed) -> int:
+    """The id of the matrix's columns; names and keyset are stored when they are new.
+
+    Normally one look at a primary key. Safe under concurrent writers of the same names.
+    """
+    known = query(
+        "SELECT 1 FROM metrics_keyset WHERE run_id = %s AND keyset_id = %s",
+        [run_id, packed.keyset_id],
+    )
+    if not known:
+        _store(run_id, packed)
+    return packed.keyset_id
+
+
+def _store(run_id: int, packed: Packed) -> None:
+    names = list(packed.names)
+    with connection.cursor() as cursor:
+        # Sorted names: two writers that add the same keys take their locks in the same order.
+        cursor.execute(
+            "INSERT INTO metrics_serieskey (run_id, key, ranked)"
+            " SELECT %s, name, %s FROM unnest(%s::text[]) AS name"
+            " ON CONFLICT (run_id, key, ranked) DO NOTHING",
+            [run_id, packed.ranked, names],
+        )
+        cursor.execute(
+            "INSERT INTO metrics_keyset (run_id, keyset_id, keys)"
+            " SELECT %s, %s, array_agg(k.key_id ORDER BY n.place)"
+            "   FROM unnest(%s::text[]) WITH ORDINALITY AS n (name, place)"
+            "   JOIN metrics_serieskey k ON k.run_id = %s AND k.key = n.name AND k.ranked = %s"
+            " ON CONFLICT DO NOTHING",
+            [run_id, packed.keyset_id, names, run_id, packed.ranked],
+        )

@@ -1,0 +1,83 @@
+"""Writing rows: one hot block a flush."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+
+from django.db import connection
+
+from apps.core.records import MetricRow
+from apps.metrics.domain import blocks, packing, roles
+from apps.metrics.domain.packing import Packed
+from apps.metrics.records import WriteResult
+from apps.metrics.store.names import keyset_of
+
+_COPY = (
+    "COPY metrics_hotblock (run_id, attempt, last_step, block_id, first_step, keyset_id, ranked,"
+    " rows, points, nonfinite, source, axis, cells) FROM STDIN (FORMAT BINARY)"
+)
+_TYPES = (
+    "int8", "int4", "int8", "int8", "int8", "int8", "bool",
+    "int4", "int4", "int4", "text", "bytea", "bytea",
+)  # fmt: skip
+
+
+def write_rows(run_id: int, attempt: int, rows: Sequence[MetricRow], *, source: str) -> WriteResult:
+    """Stores rows of one attempt; call it inside the transaction of their batch.
+
+    Rows may be out of order and repeat steps: everything is kept, at equal steps the later arrival
+    is shown. Values are kept bit for bit. A batch of the same names costs one look-up, one COPY
+    and, where a detector reads the series, one note. Raises BadPayload (see `packing.pack`).
+    """
+    packed = packing.pack(rows)
+    figures = [_copy(run_id, attempt, matrix, source) for matrix in packed]
+    for matrix in packed:
+        if _watched(matrix):
+            _note_fresh(run_id, attempt, matrix)
+    odd = packing.irregular(rows)
+    steps = list(chain.from_iterable((m.axis.step.min(), m.axis.step.max()) for m in packed))
+    return WriteResult(
+        points=sum(figure.points for figure in figures),
+        first_step=int(min(steps)) if steps else None,
+        last_step=int(max(steps)) if steps else None,
+        nonfinite=sum(figure.nonfinite for figure in figures),
+        duplicate_steps=odd.duplicate_steps,
+        backward_steps=odd.backward_steps,
+    )
+
+
+def _copy(run_id: int, attempt: int, packed: Packed, source: str) -> blocks.Stats:
+    cells = blocks.encode_cells(packed.cells)
+    figures = blocks.read_stats(cells)
+    keyset_id = keyset_of(run_id, packed)
+    step = packed.axis.step
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT nextval('metrics_block_id')")
+        block_id = cursor.fetchone()[0]
+        with cursor.copy(_COPY) as copy:
+            copy.set_types(_TYPES)
+            copy.write_row(
+                (
+                    run_id, attempt, int(step.max()), block_id, int(step.min()), keyset_id,
+                    packed.ranked, len(packed.axis), figures.points, figures.nonfinite, source,
+                    blocks.encode_axis(packed.axis), cells,
+                )
+            )  # fmt: skip
+    return figures
+
+
+def _watched(packed: Packed) -> bool:
+    """Whether a detector reads one of the columns."""
+    if packed.ranked:
+        return bool(roles.local_losses(packed.names))
+    return bool(roles.guess(packed.names).by_role())
+
+
+def _note_fresh(run_id: int, attempt: int, packed: Packed) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO metrics_fresh (run_id, attempt, fresh_id, first_step, ranked)"
+            " VALUES (%s, %s, nextval('metrics_fresh_id'), %s, %s)",
+            [run_id, attempt, int(packed.axis.step.min()), packed.ranked],
+        )

@@ -52,7 +52,7 @@ def verify(run_id: int, attempt: int, step: int) -> CheckpointInfo | None:
             return known
         found = verify_files(known.files, content)
         store.save_check(run_id, attempt, step, _check(found, _mismatches(run_id, known), now_ns()))
-        transaction.on_commit(lambda: _tell(run_id))
+        transaction.on_commit(lambda: _tell(run_id), robust=True)
     return store.get(run_id, attempt, step)
 
 

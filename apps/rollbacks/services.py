@@ -313,4 +313,5 @@ def _tell(order: OrderInfo, actor: Actor, action: str, before: OrderState | None
     )
     files.sync_on_commit(order.run_id)
     key = runs.run_by_id(order.run_id).key
-    transaction.on_commit(lambda: live.publish(key, step=None, what=["incidents", "orders"]))
+    what = ["incidents", "orders"]
+    transaction.on_commit(lambda: live.publish(key, step=None, what=what), robust=True)

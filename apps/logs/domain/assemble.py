@@ -1,0 +1,126 @@
+"""From stored lines and rank states to the case that the first-failure rule decides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from apps.logs.domain.agents import AgentLine, read_agent
+from apps.logs.domain.case import AttemptFacts, RankFacts
+from apps.logs.domain.classify import Taxonomy
+from apps.logs.domain.ranks import RankState, slot_of
+from apps.logs.domain.roots import Event
+
+SKEW_NS = 10 * 1_000_000_000
+MAX_EVENTS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class EventRow:
+    """A stored line of warning or worse; of a traceback its first and last line only.
+
+    node: "" if unknown. message: without prefixes.
+    """
+
+    time_ns: int
+    node: str
+    source: str
+    channel: str
+    seq: int
+    local_rank: int | None
+    rank: int | None
+    severity: int
+    message: str
+
+
+def assemble(
+    rows: Sequence[EventRow],
+    states: Iterable[RankState],
+    taxonomy: Taxonomy,
+    *,
+    placed: Mapping[tuple[str, int], int] | None = None,
+) -> AttemptFacts:
+    """The case. placed: (node, local rank) -> rank, for processes that never named their rank.
+
+    Console copies count only on nodes that sent no rank files. A line that was followed by a step
+    of its rank is left out: that rank recovered. For ranks that print no steps the job's last
+    step counts, less ten seconds for clocks that differ.
+    """
+    builder = _Builder(list(states), dict(placed or {}))
+    builder.take(rows, taxonomy)
+    return builder.facts()
+
+
+class _Builder:
+    def __init__(self, states: list[RankState], placed: dict[tuple[str, int], int]) -> None:
+        self.states = states
+        for state in states:
+            if state.rank is None and state.local_rank is not None:
+                state.rank = placed.get((state.node, state.local_rank))
+        self.by_slot = {(s.node, s.slot): s for s in states}
+        self.with_files = {s.node for s in states if s.lines}
+        newest = max((s.progress_ns for s in states if s.progress_ns is not None), default=None)
+        self.cutoff_ns = newest - SKEW_NS if newest is not None else None
+        self.events: dict[tuple[str, str], list[Event]] = {}
+        self.agent_lines: dict[str, list[AgentLine]] = {}
+        self.node_events: list[tuple[str | None, Event]] = []
+
+    def take(self, rows: Sequence[EventRow], taxonomy: Taxonomy) -> None:
+        """Sort the rows by whom they belong to."""
+        for row in sorted(rows, key=lambda r: (r.node, r.source, r.seq)):
+            if self.cutoff_ns is not None and row.time_ns < self.cutoff_ns:
+                continue
+            message = row.message
+            if row.channel == "console" and row.local_rank is None:
+                self.agent_lines.setdefault(row.node, []).append(AgentLine(row.time_ns, message))
+                continue
+            if row.channel == "tee" and row.node in self.with_files:
+                continue
+            fault = taxonomy.classify(message)
+            event = Event(row.time_ns, row.source, row.seq, row.severity, message, fault)
+            self.place(row, event)
+
+    def place(self, row: EventRow, event: Event) -> None:
+        """Give one event to its rank, or to its node."""
+        slot = slot_of(row.local_rank, row.rank)
+        if slot is None:
+            self.node_events.append((row.node or None, event))
+            return
+        state = self.by_slot.get((row.node, slot))
+        if state is None or not recovered(event, state):
+            events = self.events.setdefault((row.node, slot), [])
+            if len(events) < MAX_EVENTS:
+                events.append(event)
+
+    def facts(self) -> AttemptFacts:
+        """The finished case, ranks ascending."""
+        ranks = [
+            RankFacts(
+                rank=state.rank,
+                node=state.node or None,
+                local_rank=state.local_rank,
+                pid=state.pid,
+                events=tuple(self.events.get((state.node, state.slot), ())),
+                last_ns=state.last_ns,
+                last_step=state.last_step,
+                last_text=state.last_text,
+            )
+            for state in self.states
+            if state.rank is not None
+        ]
+        sizes = [state.world_size for state in self.states if state.world_size]
+        return AttemptFacts(
+            ranks=tuple(sorted(ranks, key=lambda r: r.rank)),
+            agents=tuple(read_agent(n or None, lines) for n, lines in self.agent_lines.items()),
+            node_events=tuple(self.node_events),
+            world_size=max(sizes, default=None),
+        )
+
+
+def recovered(event: Event, state: RankState) -> bool:
+    """Whether the rank printed a step after the event: later in the same file, else by time."""
+    if state.progress_ns is None:
+        return False
+    if event.source == state.progress_source:
+        return event.seq < state.progress_seq
+    return event.time_ns < state.progress_ns

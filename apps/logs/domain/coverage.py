@@ -1,0 +1,63 @@
+"""Which bytes of a file are stored already: no line twice, none lost, whatever the batching."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Stored bytes of one file generation: [0, end) without the gaps (ascending, disjoint)."""
+
+    end: int = 0
+    gaps: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """What of a segment is new. keep: line numbers; seq: their offsets (of their new part)."""
+
+    keep: Sequence[int]
+    seq: Sequence[int]
+    coverage: Coverage
+    opened: Span | None
+
+
+def accept(coverage: Coverage, start: int, end: int, seqs: Sequence[int]) -> Accepted:
+    """The new lines of the segment [start, end), whose lines begin at `seqs` (ascending).
+
+    A segment behind the stored end opens a gap; one that reaches into a gap fills it. A line
+    whose beginning is stored but whose end is not (its first part came as a partial line) is
+    kept whole, under the offset of its first new byte. O(lines + gaps).
+    """
+    if start == coverage.end and not coverage.gaps:
+        return Accepted(range(len(seqs)), seqs, Coverage(max(end, start)), None)
+    opened = (coverage.end, start) if start > coverage.end else None
+    missing = [*coverage.gaps, *([opened] if opened else [])]
+    stored_end = max(coverage.end, start)
+    keep, new_seq = [], []
+    for number, seq in enumerate(seqs):
+        line_end = seqs[number + 1] if number + 1 < len(seqs) else end
+        first = _first_missing(seq, line_end, missing, stored_end)
+        if first is not None:
+            keep.append(number)
+            new_seq.append(first)
+    left = tuple(piece for gap in missing for piece in _without(gap, start, end))
+    return Accepted(keep, new_seq, Coverage(max(stored_end, end), left), opened)
+
+
+def _first_missing(seq: int, line_end: int, gaps: Sequence[Span], stored_end: int) -> int | None:
+    """First byte of [seq, line_end) that is not stored, or None."""
+    for start, end in gaps:
+        first = max(seq, start)
+        if first < min(line_end, end):
+            return first
+    return max(seq, stored_end) if line_end > stored_end else None
+
+
+def _without(gap: Span, start: int, end: int) -> list[Span]:
+    pieces = [(gap[0], min(gap[1], start)), (max(gap[0], end), gap[1])]
+    return [piece for piece in pieces if piece[0] < piece[1]]

@@ -1,0 +1,96 @@
+"""What a log message says besides its text: a step, numbers of one rank, where a rank runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from apps.core.records import LogLine
+
+_STEP = re.compile(r"\biteration +(\d{1,12})\s*/|\bstep\"?(?: *[:=] *| )(\d{1,12})\b(?!\.\d)")
+_JOB_VALUE = re.compile(r"\b(lm loss|grad norm|learning rate): *([-+.\deE]+|nan|inf)(?= |$)")
+_JOB_KEYS = {"lm loss": "train/loss", "grad norm": "train/grad_norm", "learning rate": "train/lr"}
+_NON_FINITE = frozenset({"nan", "-nan", "inf", "-inf", "+inf", "infinity", "-infinity"})
+_PAIR = re.compile(r"\b(pid|world_size|world|host)=(\S+)")
+_DEVICE = re.compile(r"\bdevice=(.+)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a rank runs, as it printed itself at its start.
+
+    node: the agent's name of the machine if it gave one, else what the rank printed as host.
+    device: the accelerator's name.
+    """
+
+    rank: int
+    node: str | None
+    local_rank: int | None
+    pid: int | None
+    world_size: int | None
+    device: str | None
+    time_ns: int
+
+
+def step_of(message: str) -> int | None:
+    """The step a message speaks of (`iteration 10/ 1500`, `step 710`, `"step": 710`), or None."""
+    if "step" not in message and "iteration" not in message:
+        return None
+    found = _STEP.search(message)
+    if found is None:
+        return None
+    return int(found[1] or found[2])
+
+
+def rank_metrics(message: str) -> Mapping[str, float]:
+    """Values of `step 700 local_loss=1.4 data_time=0.0004`, as `rank/<name>`; {} if there are none.
+
+    Only pure numbers count (`mem=0.7GiB` does not); NaN and infinities are values.
+    """
+    start = message.find("step ")
+    if start < 0 or "=" not in message:
+        return {}
+    values = {}
+    for token in message[start:].split():
+        name, equals, text = token.partition("=")
+        if equals and name.isidentifier() and (text[-1:].isdigit() or text.lower() in _NON_FINITE):
+            number = _number(text)
+            if number is not None:
+                values[f"rank/{name}"] = number
+    return values
+
+
+def job_metrics(message: str) -> Mapping[str, float]:
+    """Loss, gradient norm and learning rate of a Megatron line, under W&B's usual names."""
+    found = ((_JOB_KEYS[k], _number(v)) for k, v in _JOB_VALUE.findall(message))
+    return {key: number for key, number in found if number is not None}
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text) if "_" not in text else None
+    except ValueError:
+        return None
+
+
+def placement(message: str, line: LogLine, node: str | None) -> Placement | None:
+    """The placement a start-up line gives, or None if it gives no pid."""
+    pairs: dict[str, str] = dict(_PAIR.findall(message))
+    if "pid" not in pairs or line.rank is None:
+        return None
+    device = _DEVICE.search(message)
+    return Placement(
+        rank=line.rank,
+        node=node or pairs.get("host"),
+        local_rank=line.local_rank,
+        pid=_integer(pairs["pid"]),
+        world_size=_integer(pairs.get("world_size", pairs.get("world", ""))),
+        device=device[1].strip() if device is not None else None,
+        time_ns=line.time_ns,
+    )
+
+
+def _integer(text: str) -> int | None:
+    digits = text.rstrip(",;)")
+    return int(digits) if digits.isdigit() and len(digits) < 19 else None

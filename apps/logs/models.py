@@ -1,0 +1,164 @@
+"""Tables of log lines. Every key starts with the run; written by store only."""
+
+from __future__ import annotations
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+
+from apps.core.sql import NextVal
+
+
+class Source(models.Model):
+    """One generation of one log file. node: "" if unknown.
+
+    end_offset: bytes stored from the start, less the rows of Gap. skipped_lines: came again.
+    """
+
+    pk = models.CompositePrimaryKey("run_id", "source_id")
+    run_id = models.BigIntegerField()
+    source_id = models.BigIntegerField(db_default=NextVal("logs_source_id"))
+    attempt = models.IntegerField()
+    node = models.CharField(max_length=253)
+    name = models.TextField()
+    generation = models.IntegerField()
+    channel = models.CharField(max_length=20)
+    local_rank = models.IntegerField(null=True)
+    end_offset = models.BigIntegerField(default=0)
+    lines = models.BigIntegerField(default=0)
+    skipped_lines = models.BigIntegerField(default=0)
+    last_ns = models.BigIntegerField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["run_id", "attempt", "node", "name", "generation"],
+                name="logs_source_is_one_file",
+            )
+        ]
+
+
+class Gap(models.Model):
+    """Bytes of a file that never came. Deleted or cut when they come late."""
+
+    pk = models.CompositePrimaryKey("run_id", "source_id", "start_offset")
+    run_id = models.BigIntegerField()
+    source_id = models.BigIntegerField()
+    start_offset = models.BigIntegerField()
+    end_offset = models.BigIntegerField()
+
+
+class Chunk(models.Model):
+    """Lines of one batch of one node, packed (domain/chunks.py). The other columns are its header.
+
+    first_*, last_*: smallest and largest (time, rank, seq); rank -1 = none. copies: lines that
+    repeat a rank file. ranks: ascending, -1 if some line has none.
+    """
+
+    pk = models.CompositePrimaryKey("run_id", "chunk_id")
+    run_id = models.BigIntegerField()
+    chunk_id = models.BigIntegerField(db_default=NextVal("logs_chunk_id"))
+    attempt = models.IntegerField()
+    node = models.CharField(max_length=253)
+    batch_id = models.CharField(max_length=128)
+    first_ns = models.BigIntegerField()
+    first_rank = models.IntegerField()
+    first_seq = models.BigIntegerField()
+    last_ns = models.BigIntegerField()
+    last_rank = models.IntegerField()
+    last_seq = models.BigIntegerField()
+    lines = models.IntegerField()
+    copies = models.IntegerField()
+    debug = models.IntegerField()
+    info = models.IntegerField()
+    warning = models.IntegerField()
+    error = models.IntegerField()
+    critical = models.IntegerField()
+    ranks = ArrayField(models.IntegerField())
+    text_bytes = models.BigIntegerField()
+    body = models.BinaryField()
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["run_id", "attempt", "first_ns"], name="ix_chunk_first"),
+            models.Index(fields=["run_id", "attempt", "last_ns"], name="ix_chunk_last"),
+        ]
+
+
+class Event(models.Model):
+    """A line of warning or worse, also in a chunk. Traceback frames and console copies of rank
+    files have no row. message_at: characters of prefixes in text.
+    """
+
+    pk = models.CompositePrimaryKey("run_id", "source_id", "seq")
+    run_id = models.BigIntegerField()
+    source_id = models.BigIntegerField()
+    seq = models.BigIntegerField()
+    attempt = models.IntegerField()
+    node = models.CharField(max_length=253)
+    channel = models.CharField(max_length=20)
+    time_ns = models.BigIntegerField()
+    local_rank = models.IntegerField(null=True)
+    rank = models.IntegerField(null=True)
+    severity = models.SmallIntegerField()
+    step = models.BigIntegerField(null=True)
+    fault_class = models.CharField(max_length=60, null=True)
+    message_at = models.IntegerField()
+    text = models.TextField()
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["run_id", "attempt", "time_ns"], name="ix_event_time"),
+        ]
+
+
+class RankLog(models.Model):
+    """What is known of one process from its lines (domain/ranks.py: RankState)."""
+
+    pk = models.CompositePrimaryKey("run_id", "attempt", "node", "slot")
+    run_id = models.BigIntegerField()
+    attempt = models.IntegerField()
+    node = models.CharField(max_length=253)
+    slot = models.CharField(max_length=20)
+    rank = models.IntegerField(null=True)
+    local_rank = models.IntegerField(null=True)
+    pid = models.BigIntegerField(null=True)
+    world_size = models.IntegerField(null=True)
+    lines = models.BigIntegerField()
+    copies = models.BigIntegerField()
+    worst_severity = models.SmallIntegerField()
+    last_ns = models.BigIntegerField(null=True)
+    last_text = models.TextField()
+    last_step = models.BigIntegerField(null=True)
+    progress_ns = models.BigIntegerField(null=True)
+    progress_source = models.TextField()
+    progress_seq = models.BigIntegerField()
+
+
+class Triage(models.Model):
+    """Where the first-failure rule stands on one attempt.
+
+    dirty: lines came that can change the verdict. waiting_since_ns: an error without progress,
+    not yet a failure. changed_ns: last change of an open verdict. look_again_ns: when time alone
+    must be judged; NULL if nothing is open. fingerprint: of the last verdict given out, "" = none.
+    """
+
+    pk = models.CompositePrimaryKey("run_id", "attempt")
+    run_id = models.BigIntegerField()
+    attempt = models.IntegerField()
+    dirty = models.BooleanField(default=True)
+    waiting_since_ns = models.BigIntegerField(null=True)
+    confirmed_ns = models.BigIntegerField(null=True)
+    changed_ns = models.BigIntegerField(null=True)
+    look_again_ns = models.BigIntegerField(null=True)
+    fingerprint = models.CharField(max_length=64, default="")
+    settled = models.BooleanField(default=False)
+    taxonomy_version = models.IntegerField(default=0)
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["look_again_ns"],
+                name="ix_triage_open",
+                condition=models.Q(look_again_ns__isnull=False),
+            )
+        ]

@@ -1,0 +1,114 @@
+"""What apps/logs hands out. Frozen, without Django."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from apps.core.records import Severity
+
+
+@dataclass(frozen=True, slots=True)
+class LinesWritten:
+    """What one batch added. gaps: holes it opened; skipped_lines: were stored already.
+
+    last_ns, last_step: newest of the new lines of ranks; None if there is none.
+    """
+
+    lines: int = 0
+    errors: int = 0
+    warnings: int = 0
+    gaps: int = 0
+    skipped_lines: int = 0
+    last_ns: int | None = None
+    last_step: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """One line as read back; the fields of LogLine and its place. node: None if unknown."""
+
+    attempt: int
+    node: str | None
+    time_ns: int
+    seq: int
+    source: str
+    channel: str
+    local_rank: int | None
+    rank: int | None
+    severity: int
+    step: int | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogQuery:
+    """Which lines. None or () = no condition.
+
+    text: substring, case matters. from_ns, to_ns: inclusive. after_cursor: next_cursor of the page
+    before. newest_first: read backwards. copies: also console lines that repeat a rank file.
+    max_chunks: chunks to decompress at most for one page.
+    """
+
+    run_id: int
+    attempt: int | None = None
+    ranks: tuple[int, ...] = ()
+    node: str | None = None
+    min_severity: int = Severity.DEBUG
+    text: str = ""
+    from_ns: int | None = None
+    to_ns: int | None = None
+    after_cursor: str | None = None
+    limit: int = 200
+    newest_first: bool = False
+    copies: bool = False
+    max_chunks: int = 400
+
+
+@dataclass(frozen=True, slots=True)
+class LogPage:
+    """Lines in key order (time_ns, rank, seq, source). next_cursor: None at the end.
+
+    chunks_total: chunks that may hold lines of the query (from the page's start on);
+    chunks_scanned: decompressed for this page. partial: stopped at max_chunks; go on with
+    next_cursor.
+    """
+
+    lines: tuple[LogEntry, ...]
+    next_cursor: str | None
+    chunks_scanned: int
+    chunks_total: int
+    partial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RankActivity:
+    """One rank of an attempt. last_ns None: it is placed but printed nothing.
+
+    lines: of its own files, or of the console where it has none.
+    """
+
+    rank: int | None
+    node: str | None
+    local_rank: int | None
+    last_ns: int | None
+    last_step: int | None
+    worst_severity: int
+    lines: int
+    last_text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceInfo:
+    """One log file as far as it was stored. missing_bytes: in gaps."""
+
+    node: str | None
+    source: str
+    generation: int
+    channel: str
+    local_rank: int | None
+    end_offset: int
+    lines: int
+    skipped_lines: int
+    gaps: int
+    missing_bytes: int
+    last_ns: int | None

@@ -1,0 +1,89 @@
+"""Use cases of logs: the first-failure verdict of an attempt, kept up to date."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from django.db import transaction
+
+from apps.core.records import Finding
+from apps.logs import store
+from apps.logs.domain.assemble import assemble
+from apps.logs.domain.classify import taxonomy
+from apps.logs.domain.first_failure import Verdict, first_failure
+from apps.logs.domain.ranks import RankState
+from apps.logs.domain.report import finding_of, fingerprint, recovered_finding
+from apps.logs.domain.settle import Action, SettlePolicy, is_due, settle
+from apps.runs import store as runs
+
+POLICY = SettlePolicy()
+
+
+def triage(run_id: int, attempt: int, now_ns: int) -> list[Finding]:
+    """The failure finding of an attempt if it is new or changed, else []. Idempotent.
+
+    One indexed read when nothing went wrong since. A failure is what an agent reports, or an
+    error without later progress of its rank: on half of the ranks at once, or for 20 s. The
+    finding keeps its key and is refined while lines arrive; facts["settled"] is False until 3 s
+    pass without a change. look_again_ns() says when to call again although nothing arrives.
+    """
+    with transaction.atomic():
+        state = store.take_triage(run_id, attempt)
+        if state is None or not is_due(state, now_ns):
+            return []
+        verdict = _verdict(run_id, attempt)
+        decision = settle(
+            state,
+            fingerprint(verdict) if verdict is not None else None,
+            confirmed=verdict is not None and verdict.confirmed,
+            now_ns=now_ns,
+            policy=POLICY,
+        )
+        version = taxonomy().version
+        store.save_triage(run_id, attempt, replace(decision.state, taxonomy_version=version))
+    if decision.action is Action.RECOVERED:
+        return [recovered_finding(attempt, now_ns=now_ns)]
+    if decision.action is Action.NOTHING or verdict is None:
+        return []
+    return [finding_of(verdict, attempt=attempt, settled=decision.state.settled)]
+
+
+def look_again_ns(run_id: int, attempt: int) -> int | None:
+    """When triage must be called again although no line arrives; None if nothing is open."""
+    return store.look_again_ns(run_id, attempt)
+
+
+def unsettled(now_ns: int) -> list[tuple[int, int]]:
+    """(run_id, attempt) whose triage is due by time alone; for a periodic task."""
+    return store.open_triages(now_ns)
+
+
+def _verdict(run_id: int, attempt: int) -> Verdict | None:
+    states = store.rank_states(run_id, attempt)
+    rows = store.event_rows(run_id, attempt, states)
+    if not rows:
+        return None
+    facts = assemble(rows, states, taxonomy(), placed=_placed(run_id, attempt, states))
+    verdict = first_failure(facts, taxonomy())
+    reported = any(agent.failed for agent in facts.agents)
+    if verdict is not None and not reported and _ended_well(run_id, attempt):
+        return None
+    return verdict
+
+
+def _placed(run_id: int, attempt: int, states: list[RankState]) -> dict[tuple[str, int], int]:
+    """(node, local rank) -> rank, asked for only if a process never named its rank."""
+    if all(state.rank is not None for state in states):
+        return {}
+    return {
+        (place.node or "", place.local_rank): rank
+        for rank, place in runs.placements(run_id, attempt).items()
+        if place.local_rank is not None
+    }
+
+
+def _ended_well(run_id: int, attempt: int) -> bool:
+    """Whether the attempt finished by itself or was replaced by the next one."""
+    attempts = {info.number: info for info in runs.attempts(run_id)}
+    info = attempts.get(attempt)
+    return (info is not None and info.exit_code == 0) or any(n > attempt for n in attempts)

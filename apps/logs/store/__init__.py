@@ -1,0 +1,26 @@
+"""Every statement against the tables of logs."""
+
+from apps.logs.store.reading import last_times, rank_activity, read_lines, sources
+from apps.logs.store.triage import (
+    event_rows,
+    look_again_ns,
+    open_triages,
+    rank_states,
+    save_triage,
+    take_triage,
+)
+from apps.logs.store.writing import write_lines
+
+__all__ = [
+    "event_rows",
+    "last_times",
+    "look_again_ns",
+    "open_triages",
+    "rank_activity",
+    "rank_states",
+    "read_lines",
+    "save_triage",
+    "sources",
+    "take_triage",
+    "write_lines",
+]

@@ -1,0 +1,355 @@
+"""Writing lines: coverage of each file, chunks and event rows by COPY, states of the ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import connection
+
+from apps.core.records import Severity
+from apps.logs.domain.chunks import encode_chunk
+from apps.logs.domain.classify import taxonomy
+from apps.logs.domain.coverage import Coverage, Span, accept
+from apps.logs.domain.lines import CONSOLE, TEE, ParsedSegment
+from apps.logs.domain.ranks import RankState, SlotKey, fold_lines, fold_placements
+from apps.logs.domain.table import LineTable
+from apps.logs.models import Gap, Source
+from apps.logs.records import LinesWritten
+from apps.logs.store.states import load_states, mark_dirty, save_states
+
+MAX_CHUNK_LINES = 20_000
+MAX_CHUNK_CHARS = 8 * 1024 * 1024
+MAX_EVENT_CHARS = 8_000
+MAX_GAPS = 1_000
+"""Kept per file; older ones are given up."""
+
+_CHUNK = {
+    "run_id": "int8",
+    "attempt": "int4",
+    "node": "varchar",
+    "batch_id": "varchar",
+    "first_ns": "int8",
+    "first_rank": "int4",
+    "first_seq": "int8",
+    "last_ns": "int8",
+    "last_rank": "int4",
+    "last_seq": "int8",
+    "lines": "int4",
+    "copies": "int4",
+    "debug": "int4",
+    "info": "int4",
+    "warning": "int4",
+    "error": "int4",
+    "critical": "int4",
+    "ranks": "int4[]",
+    "text_bytes": "int8",
+    "body": "bytea",
+}
+_EVENT = {
+    "run_id": "int8",
+    "source_id": "int8",
+    "seq": "int8",
+    "attempt": "int4",
+    "node": "varchar",
+    "channel": "varchar",
+    "time_ns": "int8",
+    "local_rank": "int4",
+    "rank": "int4",
+    "severity": "int2",
+    "step": "int8",
+    "fault_class": "varchar",
+    "message_at": "int4",
+    "text": "text",
+}
+
+
+def _copy(table: str, columns: Mapping[str, str], rows: Iterable[Sequence[object]]) -> None:
+    """Rows into a table by binary COPY; names come from this module only."""
+    sql = f"COPY {table} ({', '.join(columns)}) FROM STDIN (FORMAT BINARY)"
+    with connection.cursor() as cursor, cursor.copy(sql) as copy:
+        copy.set_types(list(columns.values()))
+        for row in rows:
+            copy.write_row(row)
+
+
+@dataclass(slots=True)
+class _Open:
+    """One file while a batch is written."""
+
+    row: Source
+    coverage: Coverage
+    had_gaps: bool
+    changed: bool = False
+
+
+@dataclass(slots=True)
+class _Batch:
+    """A batch while it is written: what is new, and what it changed."""
+
+    run_id: int
+    attempt: int
+    node: str
+    batch_id: str
+    files: dict[tuple[str, int], _Open]
+    states: dict[SlotKey, RankState]
+    touched: set[SlotKey] = field(default_factory=set)
+    tables: list[tuple[_Open, LineTable]] = field(default_factory=list)
+    gaps: int = 0
+    skipped: int = 0
+
+
+def write_lines(
+    run_id: int,
+    attempt: int,
+    node: str | None,
+    segments: Sequence[ParsedSegment],
+    *,
+    batch_id: str,
+) -> LinesWritten:
+    """Stores the new lines of one node's batch; in the caller's transaction.
+
+    Bytes that are stored already are skipped line by line, also in another batching; a jump in a
+    file is kept as a gap until its bytes come. Files are locked in id order.
+    """
+    if not segments:
+        return LinesWritten()
+    place = node or ""
+    batch = _Batch(
+        run_id=run_id,
+        attempt=attempt,
+        node=place,
+        batch_id=batch_id[:128],
+        files=_lock_files(run_id, attempt, place, segments),
+        states=load_states(run_id, attempt, place),
+    )
+    for segment in segments:
+        _take(batch, segment)
+    _fill_ranks(batch)
+    for _, table in batch.tables:
+        batch.touched |= fold_lines(batch.states, place, table)
+    _save_files(batch)
+    save_states(run_id, attempt, [batch.states[key] for key in batch.touched])
+    _copy_chunks(batch)
+    triable = _copy_events(batch)
+    mark_dirty(run_id, attempt, new_events=triable, new_lines=bool(batch.tables))
+    return _summary(batch)
+
+
+def _lock_files(
+    run_id: int, attempt: int, node: str, segments: Sequence[ParsedSegment]
+) -> dict[tuple[str, int], _Open]:
+    metas = {(s.meta.source, s.meta.generation): s.meta for s in segments}
+    Source.objects.bulk_create(
+        [
+            Source(
+                run_id=run_id,
+                attempt=attempt,
+                node=node,
+                name=name,
+                generation=generation,
+                channel=meta.channel,
+                local_rank=meta.local_rank,
+            )
+            for (name, generation), meta in sorted(metas.items())
+        ],
+        ignore_conflicts=True,
+    )
+    # -- uses logs_source_is_one_file
+    rows = Source.objects.select_for_update().filter(
+        run_id=run_id, attempt=attempt, node=node, name__in={name for name, _ in metas}
+    )
+    files = {
+        (row.name, row.generation): row
+        for row in rows.order_by("source_id")
+        if (row.name, row.generation) in metas
+    }
+    gaps: dict[int, list[Span]] = {}
+    ids = [row.source_id for row in files.values()]
+    for gap in Gap.objects.filter(run_id=run_id, source_id__in=ids).order_by("start_offset"):
+        gaps.setdefault(gap.source_id, []).append((gap.start_offset, gap.end_offset))
+    return {
+        key: _Open(
+            row,
+            Coverage(row.end_offset, tuple(gaps.get(row.source_id, ()))),
+            had_gaps=row.source_id in gaps,
+        )
+        for key, row in files.items()
+    }
+
+
+def _take(batch: _Batch, segment: ParsedSegment) -> None:
+    """The new lines of one segment into the batch."""
+    file = batch.files[(segment.meta.source, segment.meta.generation)]
+    lines = segment.lines
+    done = accept(file.coverage, segment.meta.offset, segment.end, lines.seq)
+    batch.gaps += done.opened is not None
+    batch.skipped += len(lines) - len(done.keep)
+    file.row.skipped_lines += len(lines) - len(done.keep)
+    file.coverage, file.changed = done.coverage, True
+    batch.touched |= fold_placements(batch.states, batch.node, segment.placements)
+    if len(done.keep) < len(lines):
+        lines = lines.select(done.keep)
+    if len(lines):
+        lines.seq = list(done.seq)
+        file.row.lines += len(lines)
+        file.row.last_ns = max(lines.time_ns[-1], file.row.last_ns or 0)
+        batch.tables.append((file, lines))
+
+
+def _fill_ranks(batch: _Batch) -> None:
+    """Lines of a process whose rank is known by now get it, also in consoles."""
+    known = {s.local_rank: s.rank for s in batch.states.values() if s.local_rank is not None}
+    for _, table in batch.tables:
+        known.update(
+            (local, rank)
+            for local, rank in zip(table.local_rank, table.rank, strict=True)
+            if local is not None and rank is not None
+        )
+    for _, table in batch.tables:
+        if None in table.rank:
+            table.rank = [
+                known.get(local) if rank is None and local is not None else rank
+                for rank, local in zip(table.rank, table.local_rank, strict=True)
+            ]
+
+
+def _save_files(batch: _Batch) -> None:
+    changed = [file for file in batch.files.values() if file.changed]
+    for file in changed:
+        file.row.end_offset = file.coverage.end
+    fields = ("end_offset", "lines", "skipped_lines", "last_ns")
+    columns = ["source_id", *fields]
+    sql = """
+        UPDATE logs_source AS s SET end_offset = n.end_offset, lines = n.lines,
+          skipped_lines = n.skipped_lines, last_ns = n.last_ns
+        FROM unnest(%s::int8[], %s::int8[], %s::int8[], %s::int8[], %s::int8[])
+          AS n (source_id, end_offset, lines, skipped_lines, last_ns)
+        WHERE s.run_id = %s AND s.source_id = n.source_id
+    """
+    values = [[getattr(file.row, name) for file in changed] for name in columns]
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [*values, batch.run_id])
+    for file in changed:
+        _save_gaps(batch.run_id, file)
+
+
+def _save_gaps(run_id: int, file: _Open) -> None:
+    """Gaps are rare: rewritten where a file has or had one."""
+    if not (file.had_gaps or file.coverage.gaps):
+        return
+    Gap.objects.filter(run_id=run_id, source_id=file.row.source_id).delete()
+    Gap.objects.bulk_create(
+        Gap(run_id=run_id, source_id=file.row.source_id, start_offset=start, end_offset=end)
+        for start, end in file.coverage.gaps[-MAX_GAPS:]
+    )
+
+
+def _copy_chunks(batch: _Batch) -> None:
+    if batch.tables:
+        portions = _portions([table for _, table in batch.tables])
+        _copy("logs_chunk", _CHUNK, (_chunk_row(batch, tables) for tables in portions))
+
+
+def _chunk_row(batch: _Batch, tables: Sequence[LineTable]) -> tuple[object, ...]:
+    header, body = encode_chunk(tables)
+    return (
+        batch.run_id,
+        batch.attempt,
+        batch.node,
+        batch.batch_id,
+        *header.first,
+        *header.last,
+        header.lines,
+        sum(table.channel.count(TEE) for table in tables),
+        *header.by_severity,
+        list(header.ranks),
+        header.text_bytes,
+        body,
+    )
+
+
+def _portions(tables: Sequence[LineTable]) -> Iterable[list[LineTable]]:
+    """Tables in groups that fit a chunk; a table too big for one is cut."""
+    group: list[LineTable] = []
+    lines = chars = 0
+    for table in tables:
+        for piece in _pieces(table):
+            size = sum(map(len, piece.text))
+            if group and (lines + len(piece) > MAX_CHUNK_LINES or chars + size > MAX_CHUNK_CHARS):
+                yield group
+                group, lines, chars = [], 0, 0
+            group.append(piece)
+            lines += len(piece)
+            chars += size
+    if group:
+        yield group
+
+
+def _pieces(table: LineTable) -> Iterable[LineTable]:
+    if len(table) <= MAX_CHUNK_LINES and sum(map(len, table.text)) <= MAX_CHUNK_CHARS:
+        return (table,)
+    start = size = 0
+    cuts = []
+    for number, text in enumerate(table.text):
+        if number - start >= MAX_CHUNK_LINES or size + len(text) > MAX_CHUNK_CHARS:
+            cuts.append((start, number))
+            start, size = number, 0
+        size += len(text)
+    return [table[a:b] for a, b in (*cuts, (start, len(table))) if a < b]
+
+
+def _copy_events(batch: _Batch) -> bool:
+    """Rows of warnings and errors; whether one of them may change a verdict."""
+    with_files = any(state.lines for state in batch.states.values())
+    rows = [
+        _event_row(batch, file, table, number)
+        for file, table in batch.tables
+        for number, severity in enumerate(table.severity)
+        if severity >= Severity.WARNING and not _has_no_row(table, number, with_files)
+    ]
+    if rows:
+        _copy("logs_event", _EVENT, rows)
+    return any(row[9] >= Severity.ERROR or row[11] is not None for row in rows)
+
+
+def _has_no_row(table: LineTable, number: int, with_files: bool) -> bool:
+    channel = table.channel[number]
+    if channel == TEE and with_files:
+        return True
+    return channel != CONSOLE and table.is_frame(number)
+
+
+def _event_row(batch: _Batch, file: _Open, table: LineTable, number: int) -> tuple[Any, ...]:
+    fault = taxonomy().classify(table.message(number))
+    return (
+        batch.run_id,
+        file.row.source_id,
+        table.seq[number],
+        batch.attempt,
+        batch.node,
+        table.channel[number],
+        table.time_ns[number],
+        table.local_rank[number],
+        table.rank[number],
+        int(table.severity[number]),
+        table.step[number],
+        fault.id if fault is not None else None,
+        table.message_at[number],
+        table.text[number][:MAX_EVENT_CHARS],
+    )
+
+
+def _summary(batch: _Batch) -> LinesWritten:
+    severities = [s for _, table in batch.tables for s in table.severity]
+    steps = [s for _, table in batch.tables for s in table.step if s is not None]
+    return LinesWritten(
+        lines=len(severities),
+        errors=sum(s >= Severity.ERROR for s in severities),
+        warnings=sum(s == Severity.WARNING for s in severities),
+        gaps=batch.gaps,
+        skipped_lines=batch.skipped,
+        last_ns=max((t for _, table in batch.tables for t in table.time_ns), default=None),
+        last_step=max(steps, default=None),
+    )

@@ -27,15 +27,17 @@ def valkey(settings):
 
 
 @pytest.fixture
-def no_token_cache():
-    """Tokens verified by earlier tests are forgotten."""
+def fresh_caches():
+    """What the process remembers of tokens and runs of earlier tests is forgotten."""
     from apps.accounts import services
+    from apps.ingest import views
 
     services._verified.clear()
+    views._run_id.cache_clear()
 
 
 @pytest.fixture
-def token(db, no_token_cache):
+def token(db, fresh_caches):
     """An API token that may do everything."""
     from apps.accounts.services import make_token
 

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from django.utils import timezone
 
 from apps.checkpoints.services import record as record_checkpoints
-from apps.core.records import LogLine, MetricRow, NodeEvent
+from apps.core.records import MetricRow, NodeEvent
 from apps.ingest.checkpoints.parse import CheckpointBatch
 from apps.ingest.envelope import Envelope
 from apps.ingest.logs.parse import LogBatch
 from apps.ingest.metrics.parse import MetricBatch
 from apps.ingest.wandb.parse import SystemSample, WandbBatch, WandbBody
-from apps.logs.domain.lines import ParsedSegment
-from apps.logs.store import write_lines
+from apps.logs import store as logs
+from apps.logs.domain.lines import ParsedSegment, SegmentMeta, parse_segment
 from apps.metrics.store import write_rows
 from apps.nodes import store as nodes
 from apps.runs import services as runs
 from apps.runs import store as runs_store
-from apps.runs.records import Progress
+from apps.runs.records import PlacementInfo, Progress
+
 
 @dataclass(frozen=True, slots=True)
 class Written:
@@ -111,33 +112,61 @@ def write_logs(envelope: Envelope, batch: LogBatch) -> Written:
     """Segments of one node's files: lines, per-rank values, placements."""
     run_id, attempt = envelope.run_id, _attempt(envelope.run_id, batch.attempt)
     runs_store.lock_run(run_id)
-    parsed = [_parsed(segment, data, batch) for segment, data in batch.segments]
-    lines = [line for part in parsed for line in part.lines]
-    done = write_lines(run_id, attempt, batch.node, parsed, batch_id=envelope.batch_id)
+    parsed = _parse(run_id, attempt, batch)
+    done = logs.write_lines(run_id, attempt, batch.node, parsed, batch_id=envelope.batch_id)
     rows = [row for part in parsed for row in part.metrics]
     points = write_rows(run_id, attempt, rows, source="logs").points if rows else 0
-    _note_logs(run_id, attempt, batch, parsed, lines)
+    _note_ranks(run_id, attempt, batch.node, parsed)
+    runs_store.note_progress(run_id, attempt, Progress(last_ns=done.last_ns), timezone.now())
     counts = {
         "lines": done.lines,
+        "repeated_lines": done.skipped_lines,
         "gaps": done.gaps,
         "points": points,
         "invalid_utf8_bytes": sum(part.invalid_utf8_bytes for part in parsed),
+        "truncated_lines": sum(part.truncated_lines for part in parsed),
     }
     return Written(frozenset({attempt}), counts)
 
 
-def _parsed(segment: object, data: bytes, batch: LogBatch) -> ParsedSegment:
-    raise NotImplementedError
+def _parse(run_id: int, attempt: int, batch: LogBatch) -> list[ParsedSegment]:
+    """The segments, read with the time of the last stored line of each file in mind."""
+    names = [segment.source for segment, _ in batch.segments]
+    previous = logs.last_times(run_id, attempt, batch.node, names)
+    return [
+        parse_segment(
+            SegmentMeta(
+                source=segment.source,
+                channel=segment.channel,
+                local_rank=segment.local_rank,
+                node=batch.node,
+                offset=segment.offset,
+                seen_ns=segment.seen_ns,
+                generation=segment.generation,
+                previous_ns=previous.get((segment.source, segment.generation)),
+                time_shift_ns=batch.time_shift_ns,
+            ),
+            data,
+        )
+        for segment, data in batch.segments
+    ]
 
 
-def _note_logs(
-    run_id: int,
-    attempt: int,
-    batch: LogBatch,
-    parsed: Sequence[ParsedSegment],
-    lines: Sequence[LogLine],
+def _note_ranks(
+    run_id: int, attempt: int, node: str | None, parsed: Sequence[ParsedSegment]
 ) -> None:
-    raise NotImplementedError
+    """Where ranks said they run, and how many there are."""
+    said = [placement for part in parsed for placement in part.placements]
+    places = [
+        PlacementInfo(p.rank, p.node or node or "", p.local_rank, p.device)
+        for p in said
+        if p.node or node
+    ]
+    nodes.ensure([place.node for place in places])
+    runs_store.record_placements(run_id, attempt, places)
+    size = max((p.world_size or 0 for p in said), default=0)
+    if size:
+        runs_store.note_progress(run_id, attempt, Progress(world_size=size), timezone.now())
 
 
 def write_checkpoints(envelope: Envelope, batch: CheckpointBatch) -> Written:

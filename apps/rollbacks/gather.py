@@ -13,7 +13,7 @@ from apps.incidents.domain.incident import IncidentInfo
 from apps.metrics import store as metrics
 from apps.metrics.domain import roles
 from apps.rollbacks.domain.cost import CostBasis, median_step_s
-from apps.rollbacks.domain.lineage import Branch, Stretch, past
+from apps.rollbacks.domain.lineage import Branch, Stretch, contains, past
 from apps.rollbacks.domain.ranking import FAILURE, Fault, Ranking, SavedCheckpoint, Scene, rank
 from apps.rollbacks.domain.trend import EMPTY, Curve, loss_z
 from apps.rollbacks.domain.verdict import DEFAULT_POLICY, Trial, rows_needed
@@ -179,11 +179,13 @@ def _with_health(
 ) -> list[SavedCheckpoint]:
     """The loss before the save, for the newest checkpoints before the onset."""
     limit = fault.onset_step
-    near = sorted(
-        (c.step for c in saved if c.complete and (limit is None or c.step <= limit)), reverse=True
-    )[:HEALTH_SHOWN]
+    near = {
+        c.step
+        for c in saved
+        if contains(history, c.attempt, c.step) and (limit is None or c.step <= limit)
+    }
     z: dict[int, float | None] = {}
-    for step in near:
+    for step in sorted(near, reverse=True)[:HEALTH_SHOWN]:
         rows = join(run_id, key, history, (max(0, step - HEALTH_STEPS), step))
         z[step] = loss_z(rows, step)
     return [replace(c, loss_z=z.get(c.step)) for c in saved]

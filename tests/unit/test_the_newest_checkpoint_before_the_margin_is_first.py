@@ -26,13 +26,15 @@ def test_lrbump_goes_back_to_900(onset):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("onset", [701, 705, 711])
-def test_sdc_rollback_goes_back_to_600_and_shows_700_inside_the_margin(onset):
+@pytest.mark.parametrize(
+    ("onset", "distance"), [(701, "1 step"), (705, "5 steps"), (711, "11 steps")]
+)
+def test_sdc_rollback_goes_back_to_600_and_shows_700_inside_the_margin(onset, distance):
     ranking = rank(scene(SDC, fault("level_shift", onset)))
     assert _eligible(ranking)[:2] == [600, 500]
     assert _others(ranking) == [700]
     assert ranking.candidates[-1].reasons[0].text == (
-        f"inside the margin: {onset - 700} steps before the onset, 50 are asked for"
+        f"inside the margin: {distance} before the onset, 50 are asked for"
     )
     assert [e.step for e in ranking.excluded] == [800]
 

@@ -181,7 +181,7 @@ def _against(
     if fault.onset_step is not None and checkpoint.step > fault.onset_step - margin:
         distance = fault.onset_step - checkpoint.step
         reasons.append(
-            f"inside the margin: {distance} steps before the onset, {margin} are asked for"
+            f"inside the margin: {_count(distance)} before the onset, {margin} are asked for"
         )
     if not checkpoint.complete:
         found = "; ".join(checkpoint.findings[:_SHOWN_FINDINGS])
@@ -229,10 +229,10 @@ def _distance(
     if distance < margin_steps(fault.kind, policy):
         return ()
     if fault.kind == FAILURE:
-        text = f"{distance} steps before the last common step {fault.onset_step}"
+        text = f"{_count(distance)} before the last common step {fault.onset_step}"
         return (Evidence(text, step=fault.onset_step),)
     moved = f", where {fault.signal} moved first" if fault.signal else ""
-    text = f"{distance} steps before the onset (step {fault.onset_step}{moved})"
+    text = f"{_count(distance)} before the onset (step {fault.onset_step}{moved})"
     return (Evidence(text, step=fault.onset_step),)
 
 
@@ -263,4 +263,8 @@ def _price(checkpoint: SavedCheckpoint, cost: CostBasis) -> Evidence:
     steps = lost_steps(cost, checkpoint.step)
     hours = lost_gpu_hours(cost, checkpoint.step)
     spent = "an unknown number of GPU-hours" if hours is None else f"{hours:.2f} GPU-hours"
-    return Evidence(f"{steps} steps would be done again: {spent}", weight=0)
+    return Evidence(f"{_count(steps)} would be done again: {spent}", weight=0)
+
+
+def _count(steps: int) -> str:
+    return "1 step" if steps == 1 else f"{steps} steps"

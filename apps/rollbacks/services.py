@@ -97,11 +97,16 @@ def request(asked: RollbackRequest) -> OrderInfo:
 def acknowledge(run_id: int, order_id: int, launch: str, actor: Actor) -> OrderInfo:
     """A launcher takes the order on; the same launch again changes nothing.
 
-    Needs the scope operate or ingest. Raises NotFound, Conflict if another launch was first, and
-    IllegalTransition if the order has ended.
+    Needs the scope operate or ingest. Raises Refused for an empty name, NotFound, Conflict if
+    another launch was first, and IllegalTransition if the order has ended.
     """
     if not (actor.may("operate") or actor.may("ingest")):
         raise Forbidden('this needs the scope "operate" or "ingest"')
+    launch = launch.replace("\x00", "").strip()[:500]
+    if not launch:
+        raise Refused(
+            "the launch has no name", where="launch", hint="send a stable id of the start"
+        )
     with transaction.atomic():
         order = _locked(run_id, order_id)
         if order.launch and order.launch != launch:
@@ -109,11 +114,11 @@ def acknowledge(run_id: int, order_id: int, launch: str, actor: Actor) -> OrderI
                 f"{order.label} was acknowledged by {order.launch}", where="launch",
                 hint="one launcher follows an order",
             )  # fmt: skip
-        if order.launch == launch and order.launch:
+        if order.launch:
             return order
         why = f"taken on by {launch}"
         change = transition(order.state, Act.ACKNOWLEDGE, actor=actor.name, at_ns=now_ns(), why=why)
-        changed = store.save_state(order, change, {"launch": launch[:500]})
+        changed = store.save_state(order, change, {"launch": launch})
         _tell(changed, actor, "rollback.acknowledged", order.state, why)
     return changed
 
@@ -159,11 +164,13 @@ def _check_form(asked: RollbackRequest) -> None:
             "the idempotency key is missing or too long", where="idempotency_key",
             hint=f"send 1 to {MAX_KEY} characters, a new one for every decision",
         )  # fmt: skip
-    if any(first < 0 or last < first for first, last in asked.skip_ranges):
+    if any(not 0 <= first <= last < 2**62 for first, last in asked.skip_ranges):
         raise Refused(
             "a range to skip ends before it begins", where="skip_ranges",
             hint="send [first step, last step]",
         )  # fmt: skip
+    if "\x00" in "".join((asked.reason, asked.idempotency_key, *asked.exclude_nodes)):
+        raise Refused("a NUL character in a text", hint="send plain text")
     if len(asked.exclude_nodes) > MAX_NODES or len(asked.skip_ranges) > MAX_RANGES:
         raise Refused("too many nodes or ranges", hint=f"at most {MAX_NODES} and {MAX_RANGES}")
 

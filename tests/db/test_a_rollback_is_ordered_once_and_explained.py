@@ -76,6 +76,10 @@ def test_a_second_order_may_supersede_the_first(incident):
         ({"step": 901, "confirm": "901"}, NotFound, "no checkpoint of step 901"),
         ({"step": 1050, "confirm": "1050"}, Refused, "saved at or after the onset"),
         ({"skip_ranges": ((10, 5),)}, Refused, "ends before it begins"),
+        ({"skip_ranges": ((0, 2**70),)}, Refused, "ends before it begins"),
+        ({"exclude_nodes": ("gpu\x00",)}, Refused, "a NUL character"),
+        ({"step": 2**70, "confirm": str(2**70)}, NotFound, "no checkpoint of step"),
+        ({"attempt": 5}, NotFound, "no checkpoint of step 900"),
     ],
 )
 def test_a_wrong_request_changes_nothing(incident, change, error, message):
@@ -104,6 +108,8 @@ def test_an_order_is_acknowledged_by_one_launcher(incident):
         services.acknowledge(incident.run_id, order.id, "slurm-78", ADA)
     with pytest.raises(Forbidden):
         services.acknowledge(incident.run_id, order.id, "slurm-77", EVE)
+    with pytest.raises(Refused, match="the launch has no name"):
+        services.acknowledge(incident.run_id, order.id, " ", ADA)
     with pytest.raises(NotFound):
         services.acknowledge(incident.run_id, order.id + 1, "slurm-77", ADA)
 

@@ -311,7 +311,7 @@ def read_pickle(data: bytes, allowed: Callable[[str, str], bool]) -> Any:
 
     allowed(module, name): whether the pickle may name this. Raises PickleRefused for anything cut,
     unknown or not allowed, and never any other error. Bytes after the end mark are ignored, as
-    pickle.load ignores them. Cost: about 0.3 us an opcode.
+    pickle.load ignores them. Cost: about 0.5 us an opcode, 4 MB of a real file a second.
     """
     machine = _Machine(data, allowed)
     start = 0

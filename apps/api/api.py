@@ -1,0 +1,45 @@
+"""The REST API: /api/v1/, documented at /api/v1/docs."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import login_required
+from ninja import NinjaAPI
+
+from apps.api import errors
+from apps.api.incidents import router as incidents
+from apps.api.ingest import router as ingest
+from apps.api.orders import router as orders
+from apps.api.renderer import StrictJson, StrictParser
+from apps.api.runs import router as runs
+
+DESCRIPTION = """
+Read what Lastgood knows, acknowledge incidents, order and follow rollbacks.
+
+**Sign in** with `Authorization: Bearer <token>` (made by `manage.py token NAME --scope read`) or
+the session cookie of a logged-in browser. Scopes: `read` for every GET, `operate` for
+acknowledgements and rollbacks, `ingest` for the data doors.
+
+**Errors** have one shape: `{"error", "where", "hint", "docs"}`. Numbers that JSON cannot write are
+the strings `"NaN"`, `"Infinity"`, `"-Infinity"`. Lists are paged by key: pass `next` as `before`.
+
+**Data doors** (POST, scope `ingest`, `Content-Encoding: zstd` or `gzip` welcome, `X-Batch-Id` makes
+a repeat harmless): `/runs/{key}/launches`, `/runs/{key}/logs`, `/runs/{key}/wandb`,
+`/runs/{key}/metrics`, `/runs/{key}/checkpoints`, `/nodes/events`. They answer `202 {"batch"}` once
+the body is durable, 413 when it is too large, 429 or 503 with `Retry-After` when it should come
+later. A body that turns out to be faulty is listed at `/ingest/quarantine` with its reason.
+"""
+
+api = NinjaAPI(
+    title="Lastgood",
+    version="1",
+    description=DESCRIPTION,
+    urls_namespace="api",
+    renderer=StrictJson(),
+    parser=StrictParser(),
+    docs_decorator=login_required,
+)
+errors.install(api)
+api.add_router("", runs, tags=["runs"])
+api.add_router("", incidents, tags=["incidents"])
+api.add_router("", orders, tags=["rollback"])
+api.add_router("", ingest, tags=["ingest"])

@@ -1,0 +1,52 @@
+"""Who calls: an API token or a logged-in session, and whether it may do this."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+from django.http import HttpRequest
+from ninja.errors import HttpError
+from ninja.security import APIKeyCookie, HttpBearer
+from ninja.security.base import AuthBase
+
+from apps.accounts.records import Actor
+from apps.accounts.services import actor_of, require, verify_token
+
+
+class Token(HttpBearer):
+    """`Authorization: Bearer lg_...` with the scope this operation needs."""
+
+    def __init__(self, scope: str) -> None:
+        self.scope = scope
+        super().__init__()
+
+    def authenticate(self, request: HttpRequest, token: str) -> Actor:
+        actor = verify_token(token)
+        if actor is None:
+            raise HttpError(401, "this token is unknown or revoked")
+        return require(actor, self.scope)
+
+
+class Session(APIKeyCookie):
+    """The cookie of a logged-in person; unsafe methods also need the CSRF header."""
+
+    param_name = "lastgood_session"
+
+    def __init__(self, scope: str) -> None:
+        self.scope = scope
+        super().__init__(csrf=True)
+
+    def authenticate(self, request: HttpRequest, key: str | None) -> Actor | None:
+        actor = actor_of(request.user)
+        return require(actor, self.scope) if actor else None
+
+
+def needs(scope: str) -> list[AuthBase | Callable[..., object]]:
+    """The ways to prove `scope`."""
+    return [Token(scope), Session(scope)]
+
+
+def caller(request: HttpRequest) -> Actor:
+    """The actor that passed the check of this operation."""
+    return cast(Actor, getattr(request, "auth"))  # noqa: B009 - set by ninja

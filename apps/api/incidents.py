@@ -1,0 +1,108 @@
+"""Incidents: what happened, who is suspected, where to go back to."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from django.db import transaction
+from django.http import HttpRequest
+from ninja import Body, Router, Schema
+
+from apps.alerts import services as alerts
+from apps.api import shapes
+from apps.api.auth import caller, needs
+from apps.api.lookup import capped, incident_of, run_of
+from apps.core import live
+from apps.core.clock import now_ns
+from apps.incidents import services, store
+from apps.incidents.domain.incident import IncidentInfo
+from apps.rollbacks import services as rollbacks
+from apps.runs import store as runs
+
+router = Router(auth=needs("read"))
+
+
+def _shape(incident: IncidentInfo, key: str) -> dict[str, Any]:
+    """The incident with suspects and candidates, best first."""
+    candidates = rollbacks.candidates(incident.run_id, incident)
+    return {
+        **asdict(incident),
+        "run": key,
+        "severity": incident.severity.value,
+        "state": incident.state.value,
+        "candidates": [asdict(candidate) for candidate in candidates],
+    }
+
+
+def _key(incident: IncidentInfo) -> str:
+    return runs.run_by_id(incident.run_id).key
+
+
+@router.get("/incidents", response=shapes.IncidentPage, summary="Incidents, newest first")
+def list_incidents(
+    request: HttpRequest,
+    run: str | None = None,
+    state: str | None = None,
+    limit: int = 50,
+    before: int | None = None,
+) -> dict[str, Any]:
+    limit = capped(limit)
+    info = run_of(run) if run is not None else None
+    query = store.IncidentQuery(
+        run_id=info.id if info else None, state=state, limit=limit, before=before
+    )
+    found = store.list_incidents(query)
+    keys = {info.id: info.key} if info else {i.run_id: _key(i) for i in found}
+    return {
+        "items": [_shape(incident, keys[incident.run_id]) for incident in found],
+        "next": found[-1].id if len(found) == limit else None,
+    }
+
+
+@router.get("/incidents/{id}", response=shapes.IncidentOut, summary="One incident")
+def get_incident(request: HttpRequest, id: int) -> dict[str, Any]:
+    incident = incident_of(id)
+    return _shape(incident, _key(incident))
+
+
+@router.get(
+    "/incidents/{id}/candidates",
+    response=shapes.CandidateList,
+    summary="Checkpoints to go back to, best first",
+)
+def get_candidates(request: HttpRequest, id: int) -> dict[str, Any]:
+    incident = incident_of(id)
+    return {"items": [asdict(c) for c in rollbacks.candidates(incident.run_id, incident)]}
+
+
+class AcknowledgeIn(Schema):
+    """reason: what you are going to do about it."""
+
+    reason: str = ""
+
+
+@router.post(
+    "/incidents/{id}/acknowledge",
+    response=shapes.IncidentOut,
+    auth=needs("operate"),
+    summary="Take care of an incident: reminders stop",
+)
+def acknowledge(
+    request: HttpRequest,
+    id: int,
+    payload: Body[AcknowledgeIn] = AcknowledgeIn(),  # noqa: B008 - an empty body is fine
+) -> dict[str, Any]:
+    incident = incident_of(id)
+    key, moment = _key(incident), now_ns()
+    with transaction.atomic():
+        changes = services.acknowledge(
+            incident.run_id,
+            incident.id,
+            actor=caller(request),
+            now_ns=moment,
+            reason=payload.reason,
+        )
+        alerts.plan(changes, moment)
+    live.publish(key, step=None, what=["incidents"])
+    return _shape(incident_of(id), key)

@@ -1,0 +1,61 @@
+"""From an id in an address to the object; everything a visitor may not see is simply not there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from apps.accounts.records import Actor
+from apps.accounts.services import Forbidden, actor_of, require
+from apps.incidents import store as incidents
+from apps.incidents.domain.incident import IncidentInfo
+from apps.runs import store as runs
+from apps.runs.records import RunInfo
+
+View = Callable[..., HttpResponse]
+
+
+def actor(request: HttpRequest) -> Actor:
+    """The logged-in person; Forbidden for anybody else."""
+    return require(actor_of(request.user), "read")
+
+
+def may_operate(request: HttpRequest) -> bool:
+    """Whether buttons that change something are offered."""
+    found = actor_of(request.user)
+    return bool(found and found.may("operate"))
+
+
+def run_of(key: str) -> RunInfo:
+    """The run called `key`, or 404."""
+    found = runs.get_run(key)
+    if found is None:
+        raise Http404("no such run")
+    return found
+
+
+def incident_of(incident_id: int) -> IncidentInfo:
+    """The incident, or 404."""
+    found = incidents.get(incident_id)
+    if found is None:
+        raise Http404("no such incident")
+    return found
+
+
+def operating(view: View) -> View:
+    """A view for people who may operate; others read which role is missing."""
+
+    @wraps(view)
+    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        try:
+            require(actor_of(request.user), "operate")
+        except Forbidden as error:
+            context = {"message": error.message, "hint": error.hint}
+            return render(request, "403.html", context, status=403)
+        return view(request, *args, **kwargs)
+
+    return guarded

@@ -1,0 +1,317 @@
+"""The data of the flight deck: every row on one axis, composed from all apps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from django.urls import reverse
+
+from apps.checkpoints import store as checkpoints
+from apps.dashboard import figures, lanes, series
+from apps.dashboard.curves import Axis, Curve, axis, step_to_time_ms, time_to_step
+from apps.dashboard.figures import Chart
+from apps.dashboard.lineage import kept_until
+from apps.incidents import store as incidents
+from apps.incidents.domain.incident import IncidentInfo
+from apps.metrics import store as metrics
+from apps.nodes import store as nodes
+from apps.rollbacks import store as rollbacks
+from apps.runs import store as runs
+from apps.runs.records import AttemptInfo, RunInfo
+
+PIXELS_A_POINT = 1.2
+LAYER_BUCKETS = 240
+LAYER_PREFIX = "grad_norm/"
+MAX_INCIDENTS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class DeckAsk:
+    """What the browser shows. kind: "step" or "time"; span: zoomed range in units of the kind."""
+
+    kind: str = "step"
+    span: tuple[float, float] | None = None
+    pixels: int = 1000
+    incident: IncidentInfo | None = None
+
+    @property
+    def points(self) -> int:
+        """How many buckets a series may have."""
+        return max(120, min(int(self.pixels / PIXELS_A_POINT), 1_000))
+
+    @property
+    def ticks(self) -> int:
+        """How many labels fit."""
+        return max(3, min(self.pixels // 110, 12))
+
+
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """Everything read once for one answer."""
+
+    run: RunInfo
+    ask: DeckAsk
+    attempts: Sequence[AttemptInfo]
+    shown: series.Shown
+    curves: dict[str, list[Curve]]
+    axis: Axis
+    clock: lanes.Clock
+    incidents: Sequence[IncidentInfo]
+
+
+def deck(run: RunInfo, ask: DeckAsk) -> dict[str, Any]:
+    """The JSON of deck.js: axis, charts, lanes, heatmap, marks, now, clock, note."""
+    scene = _read(run, ask)
+    if scene is None:
+        return _empty(ask)
+    spine = scene.clock.curves
+    return {
+        "axis": {**asdict(scene.axis), "kind": ask.kind},
+        "charts": _charts(scene),
+        "lanes": _lanes(scene),
+        "heatmap": _heatmap(scene),
+        "marks": _marks(scene),
+        "now": _now(scene),
+        "clock": _clock(spine, ask.kind),
+        "step": run.last_step,
+    }
+
+
+def _empty(ask: DeckAsk) -> dict[str, Any]:
+    return {
+        "axis": {**asdict(axis(ask.kind, (0, 0), ask.ticks, exact=False))},
+        "charts": {},
+        "lanes": [],
+        "heatmap": None,
+        "marks": [],
+        "now": None,
+        "clock": {"x": [], "other": []},
+        "note": "no metrics yet: waiting for the first row",
+    }
+
+
+def _read(run: RunInfo, ask: DeckAsk) -> _Scene | None:
+    shown = series.shown(run.id)
+    keys = [key for key in (shown.loss, shown.grad, shown.step_time) if key]
+    if not keys:
+        return None
+    whole = series.curves(run.id, keys[:1], points=ask.points)[keys[0]]
+    whole = [curve for curve in whole if curve.rank is None and len(curve.step)]
+    if not whole:
+        return None
+    steps = _steps(whole, ask)
+    found = series.curves(run.id, keys, steps=steps, points=ask.points)
+    found_job = {key: [c for c in curves if c.rank is None] for key, curves in found.items()}
+    return _Scene(
+        run=run,
+        ask=ask,
+        attempts=runs.attempts(run.id),
+        shown=shown,
+        curves=found_job,
+        axis=axis(ask.kind, _span(whole, ask), ask.ticks, exact=ask.span is not None),
+        clock=lanes.Clock(ask.kind, whole),
+        incidents=_incidents(run, ask),
+    )
+
+
+def _incidents(run: RunInfo, ask: DeckAsk) -> Sequence[IncidentInfo]:
+    query = incidents.IncidentQuery(run_id=run.id, limit=MAX_INCIDENTS)
+    return [i for i in incidents.list_incidents(query) if i.page or i.state != "resolved"]
+
+
+def _span(whole: Sequence[Curve], ask: DeckAsk) -> tuple[float, float]:
+    if ask.span is not None:
+        return ask.span
+    if ask.kind == "time":
+        return min(c.time_ns[0] for c in whole) / 1e6, max(c.time_ns[-1] for c in whole) / 1e6
+    return float(min(c.step[0] for c in whole)), float(max(c.step[-1] for c in whole))
+
+
+def _steps(whole: Sequence[Curve], ask: DeckAsk) -> tuple[int | None, int | None]:
+    """The steps to read for the zoomed span, one bucket wider on each side."""
+    if ask.span is None:
+        return None, None
+    start, end = ask.span
+    if ask.kind == "time":
+        inside = [
+            found
+            for curve in whole
+            if curve.time_ns[0] / 1e6 <= end and curve.time_ns[-1] / 1e6 >= start
+            for moment in (start, end)
+            if (found := time_to_step([curve], int(moment * 1e6))) is not None
+        ]
+        start, end = (min(inside), max(inside)) if inside else (0.0, 0.0)
+    margin = max(2.0, (end - start) * 0.02)
+    return max(0, int(start - margin)), int(end + margin) + 1
+
+
+def _charts(scene: _Scene) -> dict[str, Any]:
+    kept = _kept(scene)
+    shown = scene.shown
+    rows = (
+        ("loss", shown.loss, "blue", False),
+        ("grad", shown.grad, "vermillion", True),
+        ("step_time", shown.step_time, "green", False),
+    )
+    found: dict[str, Any] = {}
+    for name, key, hue, log in rows:
+        if key and scene.curves.get(key):
+            chart = Chart(key, scene.curves[key], kept, scene.axis, hue, log)
+            found[name] = {"name": key, **figures.line_chart(chart)}
+    ranks = _rank_chart(scene)
+    return {**found, "ranks": ranks} if ranks else found
+
+
+def _kept(scene: _Scene) -> Mapping[int, int | None]:
+    """What is drawn strong: the history of the newest attempt, or of the incident's attempt."""
+    incident = scene.ask.incident
+    until = incident.attempt if incident else None
+    chosen = [a for a in scene.attempts if until is None or a.number <= until]
+    return {**{a.number: 0 for a in scene.attempts}, **kept_until(chosen)}
+
+
+def _rank_chart(scene: _Scene) -> dict[str, Any] | None:
+    """On an incident page: the loss each rank printed, the suspect strong."""
+    incident, key = scene.ask.incident, scene.shown.rank_loss
+    if incident is None or key is None:
+        return None
+    steps = _steps(scene.clock.curves, scene.ask)
+    read = series.curves(scene.run.id, [key], steps=steps, points=240, attempt=incident.attempt)[
+        key
+    ]
+    ranks = [curve for curve in read if curve.rank is not None and len(curve.step)]
+    if len(ranks) < 2:
+        return None
+    suspect = incident.suspects[0].rank if incident.suspects else None
+    chart = Chart(key, ranks, {}, scene.axis)
+    return {"name": f"{key} by rank", **figures.ranks_chart(chart, suspect)}
+
+
+def _lanes(scene: _Scene) -> list[dict[str, Any]]:
+    run, clock = scene.run, scene.clock
+    saved = checkpoints.checkpoints(run.id)
+    page = reverse("checkpoints", args=[run.key])
+    orders = rollbacks.orders(run.id)
+    found = [
+        lanes.nonfinite_lane(clock, scene.curves),
+        lanes.checkpoint_lane(clock, saved, lambda attempt, step: f"{page}#c{attempt}-{step}"),
+        lanes.attempt_lane(clock, scene.attempts),
+        lanes.node_lane(clock, _node_events(scene)),
+        lanes.finding_lane(
+            clock,
+            incidents.findings(run.id),
+            scene.incidents,
+            lambda number: reverse("incident", args=[number]),
+        ),
+    ]
+    if orders:
+        found.append(
+            lanes.order_lane(clock, orders, lambda number: reverse("order", args=[run.key, number]))
+        )
+    return found
+
+
+def _node_events(scene: _Scene) -> list[Any]:
+    names = {
+        place.node
+        for attempt in scene.attempts
+        for place in runs.placements(scene.run.id, attempt.number).values()
+    }
+    times = [t for curve in scene.clock.curves for t in (curve.time_ns[0], curve.time_ns[-1])]
+    hour = 3_600_000_000_000
+    return nodes.events(sorted(names), min(times) - hour, max(times) + hour) if names else []
+
+
+def _heatmap(scene: _Scene) -> dict[str, Any] | None:
+    """Grad norm of the layers as robust z: what counts of each attempt, side by side.
+
+    On an incident page: of the attempt in which it happened.
+    """
+    if not scene.shown.layers:
+        return None
+    grids = [found for part in _stretches(scene) if (found := _grid(scene, *part))]
+    if not grids:
+        return None
+    layers = max((grid["layers"] for grid in grids), key=len)
+    numbers = ", ".join(str(grid["attempt"]) for grid in grids)
+    return {
+        "layers": layers,
+        "grids": [grid for grid in grids if grid["layers"] == layers],
+        "caption": f"{len(layers)} layers, each against its own median; attempt {numbers}",
+    }
+
+
+def _stretches(scene: _Scene) -> list[tuple[int, int | None, int | None]]:
+    """(attempt, first step, last step) of what the heatmap shows."""
+    low, high = _steps(scene.clock.curves, scene.ask)
+    if scene.ask.incident is not None:
+        return [(scene.ask.incident.attempt, low, high)]
+    found = []
+    for number, bound in sorted(kept_until(scene.attempts).items()):
+        end = high if bound is None else bound - 1 if high is None else min(high, bound - 1)
+        if bound != 0 and (end is None or end >= (low or 0)):
+            found.append((number, low, end))
+    return found
+
+
+def _grid(scene: _Scene, number: int, low: int | None, high: int | None) -> dict[str, Any] | None:
+    query = metrics.LayerQuery(
+        run_id=scene.run.id,
+        attempt=number,
+        prefix=LAYER_PREFIX,
+        buckets=LAYER_BUCKETS,
+        from_step=low,
+        to_step=high,
+    )
+    grid = metrics.layer_grid(query)
+    if not grid.layers or len(grid.step_edges) < 2:
+        return None
+    edges: list[float] = [float(e) for e in grid.step_edges]
+    if scene.ask.kind == "time":
+        edges = step_to_time_ms(scene.clock.curves, number, edges)
+    if not edges:
+        return None
+    names = [name.removeprefix(LAYER_PREFIX) for name in grid.layers]
+    cells = [[_cell(z) for z in row] for row in grid.z]
+    return {"attempt": number, "layers": names, "edges": edges, "z": cells}
+
+
+def _cell(z: float | None) -> float | None:
+    """Two decimals are enough for a colour; NaN means only non-finite values in the bucket."""
+    return None if z is None else round(float(z), 2)
+
+
+def _marks(scene: _Scene) -> list[dict[str, Any]]:
+    chosen = [scene.ask.incident] if scene.ask.incident else scene.incidents
+    found: list[dict[str, Any] | None] = []
+    for incident in chosen:
+        if scene.ask.incident or incident.state != "resolved":
+            found += [
+                lanes.first_mark(scene.clock, incident) if scene.ask.incident else None,
+                lanes.onset_mark(scene.clock, incident),
+            ]
+    now = _now(scene)
+    if now is not None:
+        label = "now" if scene.run.state in ("running", "waiting") else "last data"
+        found.append({"x": now, "kind": "now", "label": label})
+    return [item for item in found if item is not None]
+
+
+def _now(scene: _Scene) -> float | None:
+    """The newest point of the newest attempt."""
+    newest = scene.clock.curves[-1]
+    return newest.time_ns[-1] / 1e6 if scene.ask.kind == "time" else float(newest.step[-1])
+
+
+def _clock(whole: Sequence[Curve], kind: str) -> dict[str, list[float]]:
+    """Both clocks of places on the axis, for the crosshair; of the newest attempt at a step."""
+    pairs: dict[float, float] = {}
+    for curve in whole:
+        stride = max(1, len(curve.step) // 250)
+        for step, time_ns in zip(curve.step[::stride], curve.time_ns[::stride], strict=True):
+            known = (time_ns / 1e6, float(step)) if kind == "time" else (float(step), time_ns / 1e6)
+            pairs[known[0]] = known[1]
+    ordered = sorted(pairs.items())
+    return {"x": [x for x, _ in ordered], "other": [other for _, other in ordered]}

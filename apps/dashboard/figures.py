@@ -1,0 +1,202 @@
+"""Plotly figures, checked by plotly's own validators. Colours are CSS variables.
+
+The browser fills in colours, margins and sizes (static/js/charts.js); here is what is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import plotly.graph_objects as go
+
+from apps.dashboard import curves as cv
+from apps.dashboard.curves import Axis, Curve, Piece, Range
+
+HUES = ("blue", "vermillion", "green", "purple")
+"""At most four hues (ui.md section 8); a fifth line would get a dash instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """What one row shows. kept: attempt -> first step given up (see lineage.py)."""
+
+    name: str
+    curves: Sequence[Curve]
+    kept: Mapping[int, int | None]
+    axis: Axis
+    hue: str = "blue"
+    log: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Trace:
+    """One trace: what plotly checks, and the points, which it need not copy three times."""
+
+    look: go.Scatter
+    x: Sequence[float | None]
+    y: Sequence[float | None]
+
+
+def _band(piece: Piece, hue: str) -> list[_Trace]:
+    """Two invisible lines with the area between them: the lowest and highest value of buckets."""
+    if piece.low == piece.high:
+        return []
+    edge, role = {"width": 0}, {"role": "band"}
+    lower = go.Scatter(mode="lines", line=edge, meta=role)
+    upper = go.Scatter(
+        mode="lines", line=edge, meta=role, fill="tonexty", fillcolor=f"var(--{hue}-band)"
+    )
+    return [_Trace(lower, piece.x, piece.low), _Trace(upper, piece.x, piece.high)]
+
+
+def _line(piece: Piece, hue: str) -> _Trace:
+    style = (
+        {"color": f"var(--{hue})", "width": 1.8}
+        if piece.kept
+        else {"color": "var(--grey)", "width": 1.3}
+    )
+    look = go.Scatter(
+        mode="lines+markers" if len(piece.x) < 3 else "lines",
+        line=style,
+        opacity=1.0 if piece.kept else 0.6,
+        meta={"role": "value" if piece.kept else "old", "attempt": piece.attempt},
+    )
+    return _Trace(look, piece.x, piece.last)
+
+
+def _whiskers(piece: Piece, hue: str) -> list[_Trace]:
+    found = cv.whiskers(piece)
+    if not found:
+        return []
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for at, low, high in found:
+        x += [at, at, None]
+        y += [low, high, None]
+    line = {"color": f"var(--{hue})", "width": 1}
+    return [_Trace(go.Scatter(mode="lines", line=line, meta={"role": "whisker"}), x, y)]
+
+
+def nonfinite_x(curve: Curve, kind: str) -> list[float]:
+    """Where the curve's NaN and infinities lie on the axis."""
+    steps = [float(step) for step, _ in curve.nonfinite]
+    if kind == "step" or not steps:
+        return steps
+    return cv.step_to_time_ms([curve], curve.attempt, steps) or []
+
+
+def _triangles(chart: Chart) -> list[_Trace]:
+    """NaN and infinities on a fixed lane at the top edge, never on the value axis."""
+    x = sorted({at for curve in chart.curves for at in nonfinite_x(curve, chart.axis.kind)})
+    if not x:
+        return []
+    marker = {"symbol": "triangle-up", "size": 9, "color": "var(--critical)"}
+    look = go.Scatter(yaxis="y2", mode="markers", marker=marker, meta={"role": "nonfinite"})
+    return [_Trace(look, x, [0.965] * len(x))]
+
+
+def _figure(traces: Sequence[_Trace], layout: go.Layout) -> dict[str, Any]:
+    """Plotly JSON of the figure, with the points put in as they are."""
+    return {
+        "data": [{**t.look.to_plotly_json(), "x": t.x, "y": t.y} for t in traces],
+        "layout": layout.to_plotly_json(),
+    }
+
+
+def _layout(chart: Chart, shown: Range | None) -> go.Layout:
+    y: dict[str, Any] = {
+        "type": "log" if chart.log else "linear",
+        "fixedrange": True,
+        "gridcolor": "var(--grid)",
+        "zeroline": False,
+        "nticks": 5,
+        "automargin": False,
+        "exponentformat": "none",
+    }
+    if shown:
+        y["range"] = [shown.low, shown.high]
+    if shown and chart.log:
+        places = cv.log_ticks(shown)
+        y |= {"tickvals": places, "ticktext": [f"{place:g}" for place in places]}
+    return go.Layout(
+        xaxis={
+            "type": "linear",
+            "range": [chart.axis.start, chart.axis.end],
+            "tickvals": list(chart.axis.ticks),
+            "showticklabels": False,
+            "gridcolor": "var(--grid)",
+            "zeroline": False,
+            "automargin": False,
+        },
+        yaxis=y,
+        yaxis2={"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True},
+        showlegend=False,
+        hovermode=False,
+        dragmode="zoom",
+        uirevision="lastgood",
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+    )
+
+
+def line_chart(chart: Chart) -> dict[str, Any]:
+    """{figure, caption, last}: the row as Plotly JSON, its caption and the newest value shown.
+
+    Abandoned stretches come first, so that what counts lies on top.
+    """
+    kept, kind = chart.kept, chart.axis.kind
+    cut = [p for c in chart.curves for p in cv.pieces(c, kept.get(c.attempt), kind)]
+    shown, clipped = _range(chart, cut)
+    traces: list[_Trace] = []
+    for piece in sorted(cut, key=lambda p: (p.kept, p.attempt)):
+        traces += _band(piece, chart.hue) if piece.kept else []
+        traces += [*_whiskers(piece, chart.hue), _line(piece, chart.hue)]
+    traces += _triangles(chart)
+    newest = [p for p in cut if p.kept]
+    whiskers = sum(len(cv.whiskers(p)) for p in cut)
+    return {
+        "figure": _figure(traces, _layout(chart, shown)),
+        "caption": cv.caption(chart.curves, clipped, whiskers),
+        "last": newest[-1].last[-1] if newest else None,
+    }
+
+
+def _range(chart: Chart, cut: Sequence[Piece]) -> tuple[Range | None, int]:
+    """The y axis, and how many values of the curve it does not show."""
+    if chart.log:
+        found = cv.log_range([v for p in cut for v in (*p.low, *p.high)])
+        return found, found.clipped if found else 0
+    found = cv.value_range(cv.warmed_up(cut, chart.axis.start, chart.axis.end))
+    return found, cv.outside([v for p in cut for v in p.last], found) if found else 0
+
+
+def ranks_chart(chart: Chart, suspect: int | None) -> dict[str, Any]:
+    """One line a rank: the suspect rank strong, the others thin and grey."""
+    traces = []
+    ordered = sorted(chart.curves, key=lambda c: (c.rank == suspect, c.rank or 0))
+    for curve in ordered:
+        strong = curve.rank == suspect
+        line = (
+            {"color": "var(--critical)", "width": 2.2}
+            if strong
+            else {"color": "var(--grey)", "width": 1}
+        )
+        look = go.Scatter(
+            mode="lines",
+            line=line,
+            opacity=1.0 if strong else 0.55,
+            meta={"role": "rank", "rank": curve.rank},
+        )
+        traces.append(_Trace(look, cv.to_x(curve, chart.axis.kind), list(curve.last)))
+    found = cv.value_range([v for c in chart.curves for v in c.last])
+    ranks = len({c.rank for c in chart.curves})
+    text = f"{chart.name} of {ranks} ranks"
+    if suspect is not None:
+        text += f": rank {suspect} strong, the others grey"
+    return {
+        "figure": _figure(traces, _layout(chart, found)),
+        "caption": text,
+        "last": None,
+    }

@@ -1,0 +1,173 @@
+"""The words around the charts of one run: tiles, incident card, ranks, candidates, suspects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from apps.core.records import Severity
+from apps.dashboard import board, series
+from apps.incidents.domain.incident import IncidentInfo
+from apps.ingest import services as ingest
+from apps.logs import store as logs
+from apps.metrics import store as metrics
+from apps.rollbacks import services as rollback_services
+from apps.rollbacks import store as rollbacks
+from apps.runs import store as runs
+from apps.runs.records import AttemptInfo, PlacementInfo, RunInfo
+
+SILENT_S = 30.0
+MANY_RANKS = 128
+SHOWN_CANDIDATES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One rank of the matrix. tone: "", "warn" or "error"; absent: never heard of."""
+
+    rank: int
+    tone: str
+    silent: bool
+    absent: bool
+    suspect: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """Ranks on one node."""
+
+    name: str
+    cells: Sequence[Cell]
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """All ranks of an attempt by host; missing ranks are drawn, never left out."""
+
+    hosts: Sequence[Host] = ()
+    errors: int = 0
+    warnings: int = 0
+    silent: int = 0
+    absent: int = 0
+    total: int = 0
+
+    @property
+    def many(self) -> bool:
+        """Whether cells must be small."""
+        return self.total > MANY_RANKS
+
+
+@dataclass(frozen=True, slots=True)
+class Flight:
+    """What the page says beside the charts."""
+
+    run: RunInfo
+    attempts: Sequence[AttemptInfo]
+    loss_key: str | None
+    latest: dict[str, tuple[int, int, float]]
+    step_time_s: float | None
+    incident: IncidentInfo | None
+    good: Any
+    ingest: ingest.IngestStatus
+    order: Any = None
+    matrix: Matrix = field(default_factory=Matrix)
+    candidates: Sequence[Any] = ()
+
+    @property
+    def newest(self) -> AttemptInfo | None:
+        """The newest attempt."""
+        return self.attempts[-1] if self.attempts else None
+
+    @property
+    def speaking(self) -> int:
+        """How many ranks were heard of in the newest attempt."""
+        return self.matrix.total - self.matrix.absent
+
+    @property
+    def loss(self) -> float | None:
+        """The newest loss."""
+        found = self.latest.get(self.loss_key or "")
+        return found[2] if found else None
+
+
+def flight(run: RunInfo, now_ns: int) -> Flight:
+    """Everything beside the charts of this run."""
+    attempts = runs.attempts(run.id)
+    newest = attempts[-1].number if attempts else None
+    shown = series.shown(run.id)
+    keys = [key for key in (shown.loss, shown.step_time) if key]
+    latest = metrics.latest(run.id, newest, keys) if newest is not None and keys else {}
+    waiting = [i for i in board.open_incidents(200) if i.run_id == run.id]
+    incident = waiting[0] if waiting else None
+    orders = [order for order in rollbacks.orders(run.id) if order.active]
+    return Flight(
+        run=run,
+        attempts=attempts,
+        loss_key=shown.loss,
+        latest=latest,
+        step_time_s=latest[shown.step_time][2] if shown.step_time in latest else None,
+        incident=incident,
+        good=board.last_good(run.id, incident),
+        ingest=ingest.status(run.id),
+        order=orders[-1] if orders else None,
+        matrix=matrix(run, newest, incident, now_ns),
+        candidates=_candidates(run, incident),
+    )
+
+
+def _candidates(run: RunInfo, incident: IncidentInfo | None) -> Sequence[Any]:
+    if incident is None:
+        return ()
+    return rollback_services.candidates(run.id, incident)[:SHOWN_CANDIDATES]
+
+
+def matrix(run: RunInfo, attempt: int | None, incident: IncidentInfo | None, now_ns: int) -> Matrix:
+    """Ranks of an attempt by host, with the worst severity they logged."""
+    if attempt is None:
+        return Matrix()
+    seen = {a.rank: a for a in logs.rank_activity(run.id, attempt) if a.rank is not None}
+    places = runs.placements(run.id, attempt)
+    size = max([run.world_size or 0, *(r + 1 for r in seen), *(r + 1 for r in places)])
+    if not seen and not places:
+        return Matrix()
+    accused = incident.suspects if incident and incident.attempt == attempt else ()
+    suspects = {suspect.rank for suspect in accused}
+    newest = max((a.last_ns for a in seen.values() if a.last_ns), default=0)
+    reference = now_ns if run.state == "running" else newest
+    cells = [_cell(r, seen.get(r), places.get(r), reference, r in suspects) for r in range(size)]
+    by_host: dict[str, list[Cell]] = {}
+    for cell in cells:
+        place, activity = places.get(cell.rank), seen.get(cell.rank)
+        name = place.node if place else (activity.node if activity else None)
+        by_host.setdefault(name or "unknown host", []).append(cell)
+    return Matrix(
+        hosts=[Host(name, tuple(group)) for name, group in sorted(by_host.items())],
+        errors=sum(c.tone == "error" for c in cells),
+        warnings=sum(c.tone == "warn" for c in cells),
+        silent=sum(c.silent for c in cells),
+        absent=sum(c.absent for c in cells),
+        total=len(cells),
+    )
+
+
+def _cell(
+    rank: int, activity: Any, place: PlacementInfo | None, reference_ns: int, suspect: bool
+) -> Cell:
+    worst = (activity.worst_severity or 0) if activity else 0
+    tone = "error" if worst >= Severity.ERROR else "warn" if worst >= Severity.WARNING else ""
+    age_s = (reference_ns - activity.last_ns) / 1e9 if activity and activity.last_ns else None
+    silent = age_s is not None and age_s > SILENT_S
+    parts = [f"rank {rank}", place.node if place else ""]
+    absent = activity is None or activity.last_ns is None
+    if absent:
+        parts.append("never heard of")
+    else:
+        parts.append(Severity(worst).name.lower() if worst else "no lines")
+        parts.append(f"last step {activity.last_step}" if activity.last_step is not None else "")
+        parts.append(f"silent for {age_s:.0f} s" if silent and age_s is not None else "")
+    if suspect:
+        parts.append("suspect")
+    text = ", ".join(part for part in parts if part)
+    return Cell(rank, tone, silent, absent, suspect, text)

@@ -1,0 +1,181 @@
+"""Event lanes of the deck: what happened beside the curves, on the same x axis. Values only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from apps.core.records import Finding, FindingSeverity, NodeEvent
+from apps.dashboard.curves import Curve, step_to_time_ms, time_to_step
+from apps.runs.records import AttemptInfo
+
+_TONE = {
+    FindingSeverity.PAGE: "critical",
+    FindingSeverity.WARN: "warn",
+    FindingSeverity.INFO: "info",
+}
+LEVEL_TONE = {"listed": "info", "committed": "ok", "headers_verified": "ok"}
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Moves events onto the axis. curves: of one series of the whole job, one an attempt."""
+
+    kind: str
+    curves: Sequence[Curve]
+
+    def of_step(self, attempt: int, step: float, time_ns: int | None = None) -> float | None:
+        """Where a step of an attempt lies; its own time is better than an interpolated one."""
+        if self.kind == "step":
+            return float(step)
+        if time_ns:
+            return time_ns / 1e6
+        found = step_to_time_ms(self.curves, attempt, [step])
+        return found[0] if found else None
+
+    def of_time(self, time_ns: int) -> float | None:
+        """Where a moment lies; None while no step is known."""
+        return time_ns / 1e6 if self.kind == "time" else time_to_step(self.curves, time_ns)
+
+
+def mark(
+    x: float | None, shape: str, tone: str, text: str, href: str = ""
+) -> dict[str, Any] | None:
+    """One mark of a lane, or None when its place is not known."""
+    return None if x is None else {"x": x, "shape": shape, "tone": tone, "text": text, "href": href}
+
+
+def lane(name: str, items: Sequence[dict[str, Any] | None]) -> dict[str, Any]:
+    """A lane with the marks whose place is known."""
+    return {"name": name, "items": [item for item in items if item is not None]}
+
+
+def nonfinite_lane(clock: Clock, keyed: dict[str, list[Curve]]) -> dict[str, Any]:
+    """NaN and infinities of all shown series."""
+    items = [
+        mark(
+            clock.of_step(curve.attempt, step),
+            "triangle",
+            "critical",
+            f"{key} = {kind} at step {step:,}, attempt {curve.attempt}",
+        )
+        for key, curves in keyed.items()
+        for curve in curves
+        for step, kind in curve.nonfinite
+    ]
+    return lane("NaN / Inf", items)
+
+
+def attempt_lane(clock: Clock, attempts: Sequence[AttemptInfo]) -> dict[str, Any]:
+    """One bar an attempt; all but the newest are drawn as ended."""
+    newest = max((a.number for a in attempts), default=-1)
+    items: list[dict[str, Any] | None] = []
+    for a in attempts:
+        if a.first_step is None or a.last_step is None:
+            continue
+        start, end = clock.of_step(a.number, a.first_step), clock.of_step(a.number, a.last_step)
+        bar = mark(start, "bar", "run" if a.number == newest else "old", _attempt_text(a, newest))
+        if bar is not None:
+            items.append({**bar, "x2": end, "label": f"attempt {a.number}"})
+    return lane("Attempts", items)
+
+
+def _attempt_text(a: AttemptInfo, newest: int) -> str:
+    fork = f", forked at step {a.fork_step:,}" if a.fork_step is not None else ""
+    state = a.state if a.number == newest else "ended"
+    return f"attempt {a.number} ({state}): steps {a.first_step:,} to {a.last_step:,}{fork}"
+
+
+def checkpoint_lane(
+    clock: Clock, checkpoints: Sequence[Any], href: Callable[[int, int], str]
+) -> dict[str, Any]:
+    """Saved checkpoints: tick = complete, ring = listed only, cross = damaged."""
+    items = []
+    for c in checkpoints:
+        fatal = not c.complete and bool(c.findings)
+        shape = "cross" if fatal else ("tick" if c.complete else "hollow")
+        tone = "critical" if fatal else LEVEL_TONE.get(c.level, "info")
+        items.append(
+            mark(
+                clock.of_step(c.attempt, c.step, c.saved_at_ns),
+                shape,
+                tone,
+                f"checkpoint {c.step:,}, attempt {c.attempt}: {c.level.replace('_', ' ')}",
+                href(c.attempt, c.step),
+            )
+        )
+    return lane("Checkpoints", items)
+
+
+def node_lane(clock: Clock, events: Sequence[NodeEvent]) -> dict[str, Any]:
+    """What happened to the machines of this run."""
+    items = [
+        mark(
+            clock.of_time(e.time_ns),
+            "square",
+            "critical" if e.severity in ("error", "critical", "fatal") else "warn",
+            f"{e.node}: {e.kind} {e.message}",
+        )
+        for e in events
+    ]
+    return lane("Node events", items)
+
+
+def finding_lane(
+    clock: Clock, findings: Sequence[Finding], incidents: Sequence[Any], href: Callable[[int], str]
+) -> dict[str, Any]:
+    """Incidents as octagons that lead to their page, other findings as diamonds."""
+    items = [_incident_mark(clock, i, href(i.id)) for i in incidents]
+    paged = {(i.attempt, i.onset_step) for i in incidents}
+    for f in findings:
+        if (f.attempt, f.onset_step) in paged or f.severity is FindingSeverity.PAGE:
+            continue
+        items.append(mark(_place(clock, f), "diamond", _TONE[f.severity], f.title))
+    return lane("Findings", items)
+
+
+def _place(clock: Clock, item: Any) -> float | None:
+    if item.onset_step is None:
+        return clock.of_time(item.onset_time_ns)
+    return clock.of_step(item.attempt, item.onset_step, item.onset_time_ns)
+
+
+def _incident_mark(clock: Clock, incident: Any, href: str) -> dict[str, Any] | None:
+    tone = _TONE[incident.severity] if incident.state != "resolved" else "info"
+    text = f"{incident.label} ({incident.state}): {incident.title}"
+    return mark(_place(clock, incident), "octagon", tone, text, href)
+
+
+def order_lane(clock: Clock, orders: Sequence[Any], href: Callable[[int], str]) -> dict[str, Any]:
+    """Rollback orders at the step they go back to."""
+    tones = {"recovered": "ok", "failed": "critical"}
+    items = [
+        mark(
+            clock.of_step(o.attempt, o.step),
+            "back",
+            tones.get(o.state, "run"),
+            f"rollback order {o.id} to step {o.step:,}: {o.state}",
+            href(o.id),
+        )
+        for o in orders
+    ]
+    return lane("Rollbacks", items)
+
+
+def onset_mark(clock: Clock, incident: Any) -> dict[str, Any] | None:
+    """The onset of an incident as a line through all rows."""
+    x = _place(clock, incident)
+    if x is None:
+        return None
+    label = f"onset {incident.onset_step:,}" if incident.onset_step is not None else "onset"
+    return {"x": x, "kind": "onset", "label": label}
+
+
+def first_mark(clock: Clock, incident: Any) -> dict[str, Any] | None:
+    """The earliest signal, when it moved before the onset."""
+    signal = incident.earliest_signal
+    if signal is None or signal.step == incident.onset_step:
+        return None
+    x = clock.of_step(incident.attempt, signal.step, signal.time_ns)
+    return None if x is None else {"x": x, "kind": "first", "label": f"first: {signal.series}"}

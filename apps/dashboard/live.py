@@ -1,0 +1,165 @@
+"""The event stream: one Valkey subscription a process, fanned out to every open page.
+
+It carries invalidations only: a page that hears "run X changed" fetches what it shows. Slow
+readers get merged messages, never a growing queue.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Any
+from urllib.parse import urlsplit
+
+import orjson
+import redis.asyncio
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.contrib.auth import aget_user
+from django.db import connections
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+
+from apps.core.live import CHANNEL
+
+HEARTBEAT_S = 15.0
+MERGE_S = 0.25
+RETRY_S = 2.0
+log = logging.getLogger(__name__)
+
+
+class Listener:
+    """What one open page has not been told yet, merged by run."""
+
+    def __init__(self, run: str) -> None:
+        self.run = run
+        self.waiting: dict[str, dict[str, Any]] = {}
+        self.wake = asyncio.Event()
+
+    def add(self, message: dict[str, Any]) -> None:
+        """Merges a message into what waits, if the page wants it."""
+        key = str(message.get("run"))
+        if self.run and key != self.run:
+            return
+        old = self.waiting.get(key, {"what": []})
+        what = sorted({*old["what"], *message.get("what", [])})
+        self.waiting[key] = {"run": key, "step": message.get("step"), "what": what}
+        self.wake.set()
+
+    def take(self) -> list[dict[str, Any]]:
+        """What waits; afterwards nothing does."""
+        found = list(self.waiting.values())
+        self.waiting.clear()
+        self.wake.clear()
+        return found
+
+
+class Hub:
+    """All listeners of this process, and the one subscription that feeds them."""
+
+    def __init__(self) -> None:
+        self.listeners: set[Listener] = set()
+        self.feed: asyncio.Task[None] | None = None
+
+    def join(self, listener: Listener) -> None:
+        """Starts the subscription with the first listener."""
+        self.listeners.add(listener)
+        if self.feed is None or self.feed.done():
+            self.feed = asyncio.get_running_loop().create_task(self._follow())
+
+    def leave(self, listener: Listener) -> None:
+        """Ends the subscription with the last listener."""
+        self.listeners.discard(listener)
+        if not self.listeners and self.feed is not None:
+            self.feed.cancel()
+            self.feed = None
+
+    async def _follow(self) -> None:
+        """Subscribes, again and again while Valkey is away."""
+        while True:
+            try:
+                await self._listen()
+            except (redis.RedisError, OSError):
+                log.warning("live.valkey_away", extra={"retry_s": RETRY_S})
+            await asyncio.sleep(RETRY_S)
+            for listener in self.listeners:
+                listener.add({"run": listener.run or "*", "what": ["everything"]})
+
+    async def _listen(self) -> None:
+        client = redis.asyncio.Redis.from_url(settings.REDIS_URL, health_check_interval=15)
+        async with client, client.pubsub(ignore_subscribe_messages=True) as channel:
+            await channel.subscribe(CHANNEL)
+            async for message in channel.listen():
+                self._tell(message)
+
+    def _tell(self, message: dict[str, Any]) -> None:
+        with suppress(orjson.JSONDecodeError):
+            content = orjson.loads(message["data"])
+            for listener in self.listeners:
+                listener.add(content)
+
+
+hub = Hub()
+
+
+def _allowed_origin(request: HttpRequest) -> str:
+    """The origin of the page, if it is this site on its web port; else nothing."""
+    origin = request.headers.get("Origin", "")
+    if not origin:
+        return ""
+    asked, own = urlsplit(origin), urlsplit(settings.PUBLIC_URL)
+    if origin == f"{own.scheme}://{own.netloc}":
+        return origin
+    host = request.get_host().rsplit(":", 1)[0]
+    port = asked.port or (443 if asked.scheme == "https" else 80)
+    same = asked.hostname == host.strip("[]") and port == settings.PORT
+    return origin if same else ""
+
+
+def _with_cors(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+    origin = _allowed_origin(request)
+    if origin:
+        response["Access-Control-Allow-Origin"] = origin
+        response["Access-Control-Allow-Credentials"] = "true"
+        response["Vary"] = "Origin"
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+async def events(request: HttpRequest) -> HttpResponseBase:
+    """Invalidations as server-sent events, for logged-in people. ?run=KEY: of one run only."""
+    user = await aget_user(request)
+    # A stream lives for hours in its own thread: it must not keep a Postgres connection.
+    await sync_to_async(connections.close_all)()
+    if not user.is_authenticated:
+        return _with_cors(request, HttpResponse("log in first", status=401))
+    listener = Listener(request.GET.get("run", ""))
+    response = StreamingHttpResponse(_stream(listener), content_type="text/event-stream")
+    response["X-Accel-Buffering"] = "no"
+    return _with_cors(request, response)
+
+
+async def _stream(listener: Listener) -> AsyncIterator[bytes]:
+    """hello, then merged messages; a comment line when nothing happened for a while."""
+    hub.join(listener)
+    try:
+        retry_ms = 2000 + random.randrange(2000)  # noqa: S311 - spreads reconnects
+        yield f"retry: {retry_ms}\nevent: hello\ndata: {{}}\n\n".encode()
+        while True:
+            try:
+                await asyncio.wait_for(listener.wake.wait(), HEARTBEAT_S)
+            except TimeoutError:
+                yield b": still here\n\n"
+                continue
+            for message in listener.take():
+                yield b"event: changed\ndata: " + orjson.dumps(message) + b"\n\n"
+            await asyncio.sleep(MERGE_S)
+    finally:
+        hub.leave(listener)
+
+
+async def health(request: HttpRequest) -> HttpResponse:
+    """200 while the process answers at all."""
+    return HttpResponse(b'{"live":true}', content_type="application/json")

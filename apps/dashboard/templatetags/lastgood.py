@@ -1,0 +1,194 @@
+"""How values look in pages: numbers, sizes, times, icons, sparklines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from django import template
+from django.templatetags.static import static
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from apps.core.records import Candidate
+
+register = template.Library()
+
+TONES = {
+    "running": ("play", "run", "Running"),
+    "waiting": ("clock", "muted", "Waiting"),
+    "no_contact": ("unplug", "warn", "No contact"),
+    "failed": ("octagon", "critical", "Failed"),
+    "finished": ("flag", "ok", "Finished"),
+    "ended": ("flag", "muted", "Ended"),
+    "page": ("octagon", "critical", "Critical"),
+    "warn": ("triangle", "warn", "Warning"),
+    "info": ("info", "info", "Info"),
+    "open": ("octagon", "critical", "Open"),
+    "acknowledged": ("user", "warn", "Acknowledged"),
+    "mitigated": ("rollback", "run", "Mitigated"),
+    "resolved": ("ok", "ok", "Resolved"),
+}
+"""word -> (icon, tone, text): severity and state are shape + word + colour, never colour alone."""
+
+
+@register.simple_tag
+def icon(name: str) -> SafeString:
+    """One icon of static/icons.svg, hidden from screen readers (a word stands beside it)."""
+    return format_html(
+        '<svg class="icon" aria-hidden="true" focusable="false"><use href="{}#{}"/></svg>',
+        static("icons.svg"),
+        name,
+    )
+
+
+@register.simple_tag
+def state(word: str, text: str = "") -> SafeString:
+    """A state as icon, tone and word."""
+    shape, tone, label = TONES.get(str(word), ("info", "muted", str(word).replace("_", " ")))
+    return format_html('<span class="state tone-{}">{} {}</span>', tone, icon(shape), text or label)
+
+
+@register.filter
+def number(value: float | None) -> str:
+    """4 significant digits, thousands separated; NaN and infinities by name; "-" if unknown."""
+    if value is None:
+        return "-"
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else ("+Inf" if value > 0 else "-Inf")
+    if float(value).is_integer() and abs(value) < 1e15:
+        return f"{int(value):,}"
+    size = abs(value)
+    if size >= 1e6 or size < 1e-4:
+        return f"{value:.3g}"
+    return f"{value:,.{max(0, 3 - math.floor(math.log10(size)))}f}"
+
+
+@register.filter
+def brief(value: float | None) -> str:
+    """2 significant digits: for estimates."""
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if abs(value) >= 10 else f"{value:.2g}"
+
+
+@register.filter
+def size(value: float | None) -> str:
+    """Bytes in binary units."""
+    if value is None:
+        return "-"
+    amount = float(value)
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if abs(amount) < 1024 or unit == "TiB":
+            break
+        amount /= 1024
+    return f"{amount:.0f} {unit}" if unit == "B" or amount >= 100 else f"{amount:.1f} {unit}"
+
+
+@register.filter
+def duration(seconds: float | None) -> str:
+    """How long, in the two largest units."""
+    if seconds is None:
+        return "-"
+    whole = int(max(0, seconds))
+    if whole < 1:
+        return f"{max(0.0, seconds):.2g} s" if seconds > 0 else "0 s"
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3_600:
+        return f"{whole // 60} min"
+    if whole < 86_400:
+        return f"{whole // 3_600} h {whole % 3_600 // 60:02d} min"
+    return f"{whole // 86_400} d {whole % 86_400 // 3_600} h"
+
+
+def _time(time_ns: int, text: str, kind: str) -> SafeString:
+    moment = datetime.fromtimestamp(time_ns / 1e9, UTC)
+    return format_html(
+        '<time datetime="{}" data-ms="{}" data-as="{}" title="{} UTC">{}</time>',
+        moment.isoformat(timespec="milliseconds"),
+        time_ns // 1_000_000,
+        kind,
+        moment.strftime("%Y-%m-%d %H:%M:%S"),
+        text,
+    )
+
+
+@register.filter
+def clock(time_ns: int | None) -> str | SafeString:
+    """Date and time in UTC, with the zone named; the page may switch it to local."""
+    if not time_ns:
+        return "-"
+    moment = datetime.fromtimestamp(time_ns / 1e9, UTC)
+    return _time(time_ns, moment.strftime("%Y-%m-%d %H:%M:%S UTC"), "clock")
+
+
+@register.filter
+def clock_ms(time_ns: int | None) -> str | SafeString:
+    """Time of day with milliseconds, UTC."""
+    if not time_ns:
+        return "-"
+    moment = datetime.fromtimestamp(time_ns / 1e9, UTC)
+    return _time(time_ns, moment.strftime("%H:%M:%S.") + f"{moment.microsecond // 1000:03d}", "ms")
+
+
+@register.simple_tag(takes_context=True)
+def ago(context: template.Context, time_ns: int | None) -> str | SafeString:
+    """How long before the page's `now_ns`; kept fresh in the browser."""
+    if not time_ns:
+        return "-"
+    past = (context["now_ns"] - time_ns) / 1e9
+    return _time(time_ns, f"{duration(past)} ago", "ago")
+
+
+@register.simple_tag
+def sparkline(values: Sequence[float | None]) -> SafeString:
+    """A small curve as SVG; None and non-finite values break it."""
+    finite = [v for v in values if v is not None and math.isfinite(v)]
+    if len(finite) < 2:
+        return format_html('<span class="muted">{}</span>', "no curve yet")
+    low, high = min(finite), max(finite)
+    scale = 24 / (high - low) if high > low else 0.0
+    step = 128 / max(1, len(values) - 1)
+    path, pen, end = [], "M", (0.0, 26.0)
+    for index, value in enumerate(values):
+        if value is None or not math.isfinite(value):
+            pen = "M"
+            continue
+        end = (index * step + 2, 26 - (value - low) * scale)
+        path.append(f"{pen}{end[0]:.1f} {end[1]:.1f}")
+        pen = "L"
+    text = f"last {number(finite[-1])}, range {number(low)} to {number(high)}"
+    return format_html(
+        '<svg class="spark" viewBox="0 0 132 28" role="img" aria-label="{}"><path d="{}"/>'
+        '<circle class="end" cx="{}" cy="{}" r="2.2"/></svg>',
+        text,
+        " ".join(path),
+        round(end[0], 1),
+        round(end[1], 1),
+    )
+
+
+@register.filter
+def get(mapping: dict[object, object], key: object) -> object:
+    """mapping[key] or None."""
+    return mapping.get(key)
+
+
+@register.filter
+def words(name: str | None) -> str:
+    """A stored name as words: rank_outlier -> rank outlier."""
+    return str(name or "").replace("_", " ")
+
+
+@register.filter
+def choice(candidate: Candidate) -> str:
+    """How the rollback form names a candidate."""
+    return f"{candidate.attempt}:{candidate.step}"
+
+
+@register.filter
+def arrows(text: str) -> str:
+    """Titles are ASCII for mail subjects; on a page the arrow is one."""
+    return text.replace(" -> ", " → ")

@@ -1,0 +1,29 @@
+"""Pages."""
+
+from django.urls import path
+
+from apps.dashboard import views, views_incident, views_rollback, views_run
+
+urlpatterns = [
+    path("", views.runs, name="runs"),
+    path("ingest/", views.ingest, name="ingest"),
+    path("audit/", views.audit, name="audit"),
+    path("incidents/", views_incident.incidents, name="incidents"),
+    path("incidents/<int:number>/", views_incident.incident, name="incident"),
+    path("incidents/<int:number>/acknowledge/", views_incident.acknowledge, name="acknowledge"),
+    path(
+        "incidents/<int:number>/export.<str:form>",
+        views_incident.export,
+        name="incident_export",
+    ),
+    path("runs/<str:key>/", views_run.run, name="run"),
+    path("runs/<str:key>/head/", views_run.head, name="run_head"),
+    path("runs/<str:key>/side/", views_run.side, name="run_side"),
+    path("runs/<str:key>/deck.json", views_run.deck_data, name="deck_data"),
+    path("runs/<str:key>/series/", views_run.series, name="series"),
+    path("runs/<str:key>/logs/", views_run.logs, name="logs"),
+    path("runs/<str:key>/checkpoints/", views_run.checkpoints, name="checkpoints"),
+    path("runs/<str:key>/rollback/", views_rollback.rollback, name="rollback"),
+    path("runs/<str:key>/orders/<int:number>/", views_rollback.order, name="order"),
+    path("runs/<str:key>/orders/<int:number>/cancel/", views_rollback.cancel, name="order_cancel"),
+]

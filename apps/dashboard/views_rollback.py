@@ -1,0 +1,107 @@
+"""The rollback drawer as a page that needs no JavaScript, and the progress of an order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from apps.core.errors import AppError
+from apps.dashboard import rollback as drawer
+from apps.dashboard.access import actor, incident_of, may_operate, operating, run_of
+from apps.dashboard.views import number as number_of
+from apps.incidents import store as incidents
+from apps.rollbacks import resume, services, store
+from apps.rollbacks.records import OrderInfo
+from apps.runs.records import RunInfo
+
+CHANGED = "You chose another checkpoint. Look at its preview, then confirm again."
+
+
+def _scene(request: HttpRequest, run: RunInfo) -> drawer.Scene:
+    asked = number_of(request, "incident")
+    if asked is None:
+        return drawer.scene(run, drawer.waiting_incident(run))
+    incident = incident_of(asked)
+    if incident.run_id != run.id:
+        raise Http404("no such incident")
+    return drawer.scene(run, incident)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@operating
+def rollback(request: HttpRequest, key: str) -> HttpResponse:
+    """Choose, look, type the step, order."""
+    scene = _scene(request, run_of(key))
+    if request.method != "POST":
+        return _page(request, scene, drawer.first_form(scene, number_of(request, "step")))
+    form = drawer.read_form(request.POST, request.POST.getlist("exclude"))
+    if request.POST.get("act") != "order":
+        return _page(request, scene, form)
+    if form.choice != form.previewed:
+        return _page(request, scene, form, AppError(CHANGED, where="choice"))
+    try:
+        order = services.request(drawer.asked(scene, form, actor(request)))
+    except AppError as error:
+        return _page(request, scene, form, error)
+    messages.success(request, f"{order.label} was given. A launcher has to follow it.")
+    return redirect("order", key=key, number=order.id)
+
+
+def _page(
+    request: HttpRequest, scene: drawer.Scene, form: drawer.Form, error: AppError | None = None
+) -> HttpResponse:
+    context = {
+        "run": scene.run,
+        "scene": scene,
+        "incident": scene.incident,
+        "form": form,
+        "candidate": drawer.candidate_of(scene, form),
+        "preview": drawer.preview(scene, form, actor(request)),
+        "error": error,
+    }
+    status = int(getattr(error, "status", 400)) if error else 200
+    return render(request, "rollbacks/drawer.html", context, status=status)
+
+
+def _order(run: RunInfo, number: int) -> OrderInfo:
+    found = store.get(run.id, number)
+    if found is None:
+        raise Http404("no such order")
+    return found
+
+
+@require_safe
+def order(request: HttpRequest, key: str, number: int) -> HttpResponse:
+    """How far an order has come, with the evidence for the verdict."""
+    run = run_of(key)
+    found = _order(run, number)
+    events = store.events(run.id, number)
+    context: dict[str, Any] = {
+        "run": run,
+        "order": found,
+        "stages": drawer.stages(found, events),
+        "events": events,
+        "document": drawer.as_text(resume.ordered(found).document),
+        "incident": incidents.get(found.incident_id) if found.incident_id else None,
+        "may_operate": may_operate(request),
+    }
+    part = request.GET.get("part") == "progress"
+    return render(request, "rollbacks/_progress.html" if part else "rollbacks/order.html", context)
+
+
+@require_POST
+@operating
+def cancel(request: HttpRequest, key: str, number: int) -> HttpResponse:
+    """Takes back an order that nobody has followed yet."""
+    run = run_of(key)
+    _order(run, number)
+    try:
+        services.cancel(run.id, number, actor(request), request.POST.get("reason", ""))
+        messages.success(request, "The order was taken back.")
+    except AppError as error:
+        messages.error(request, str(error), extra_tags="warn")
+    return redirect("order", key=key, number=number)

@@ -1,0 +1,211 @@
+"""Pages of one run: flight deck, logs, checkpoints, tables."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.views.decorators.http import require_safe
+
+from apps.checkpoints import store as checkpoint_store
+from apps.core.clock import now_ns
+from apps.core.errors import AppError
+from apps.core.http import json_response
+from apps.core.records import Severity
+from apps.dashboard import curves as cv
+from apps.dashboard import flight as words
+from apps.dashboard import series as shown_series
+from apps.dashboard.access import incident_of, may_operate, run_of
+from apps.dashboard.deck import DeckAsk, deck
+from apps.dashboard.views import number
+from apps.logs import store as log_store
+from apps.logs.records import LogQuery
+from apps.metrics import store as metrics
+from apps.runs import store as runs
+
+LOG_PAGE = 200
+TABLE_POINTS = 200
+KINDS = ("step", "time")
+
+
+def _kind(request: HttpRequest) -> str:
+    kind = request.GET.get("x", "step")
+    return kind if kind in KINDS else "step"
+
+
+def _span(request: HttpRequest) -> tuple[float, float] | None:
+    """The zoomed range of the address, or None when it is absent or senseless."""
+    try:
+        start, end = float(request.GET["from"]), float(request.GET["to"])
+    except (KeyError, ValueError):
+        return None
+    limit = 1e15
+    fine = math.isfinite(start) and math.isfinite(end) and -limit < start < end < limit
+    return (start, end) if fine else None
+
+
+def _beside(request: HttpRequest, key: str) -> dict[str, Any]:
+    run = run_of(key)
+    return {
+        "run": run,
+        "flight": words.flight(run, now_ns()),
+        "may_operate": may_operate(request),
+        "here": reverse("run", args=[key]),
+    }
+
+
+@require_safe
+def run(request: HttpRequest, key: str) -> HttpResponse:
+    """The flight deck."""
+    context = {
+        **_beside(request, key),
+        "kind": _kind(request),
+        "span": _span(request),
+        "deck_url": reverse("deck_data", args=[key]),
+        "series_url": reverse("series", args=[key]),
+    }
+    return render(request, "runs/detail.html", context)
+
+
+@require_safe
+def head(request: HttpRequest, key: str) -> HttpResponse:
+    """Incident card and tiles alone, for live updates."""
+    return render(request, "runs/_head.html", _beside(request, key))
+
+
+@require_safe
+def side(request: HttpRequest, key: str) -> HttpResponse:
+    """The right column alone, for live updates."""
+    return render(request, "runs/_side.html", _beside(request, key))
+
+
+@require_safe
+def deck_data(request: HttpRequest, key: str) -> HttpResponse:
+    """The rows of the deck as JSON, with an ETag."""
+    number_of = number(request, "incident")
+    ask = DeckAsk(
+        kind=_kind(request),
+        span=_span(request),
+        pixels=max(200, min(number(request, "px") or 1000, 4_000)),
+        incident=incident_of(number_of) if number_of is not None else None,
+    )
+    response = json_response(deck(run_of(key), ask), Cache_Control="private, no-cache")
+    tag = f'"{hashlib.blake2b(response.content, digest_size=12).hexdigest()}"'
+    if request.headers.get("If-None-Match") == tag:
+        return HttpResponse(status=304, headers={"ETag": tag})
+    response["ETag"] = tag
+    return response
+
+
+@require_safe
+def logs(request: HttpRequest, key: str) -> HttpResponse:
+    """Lines of one attempt, filtered, in pages."""
+    info = run_of(key)
+    attempts = runs.attempts(info.id)
+    attempt = number(request, "attempt")
+    if attempt is None and attempts:
+        attempt = attempts[-1].number
+    severity = request.GET.get("severity", "debug").lower()
+    severities = [s.name.lower() for s in Severity]
+    asked = request.GET.get("rank", "").replace(",", " ").split()
+    ranks = tuple(int(rank) for rank in asked if rank.isdigit() and len(rank) < 10)
+    query = LogQuery(
+        run_id=info.id,
+        attempt=attempt,
+        ranks=ranks,
+        min_severity=Severity[severity.upper()] if severity in severities else Severity.DEBUG,
+        text=request.GET.get("text", ""),
+        after_cursor=request.GET.get("after") or None,
+        limit=LOG_PAGE,
+    )
+    context = {
+        "run": info,
+        "attempts": attempts,
+        "ask": {"attempt": attempt, "text": query.text, "after": query.after_cursor},
+        "rank_text": " ".join(str(r) for r in ranks),
+        "severity": severity,
+        "severities": severities,
+        "matrix": words.matrix(info, attempt, None, now_ns()),
+        "query": urlencode(_asked(request)),
+        **_page(query),
+    }
+    return render(request, "runs/logs.html", context)
+
+
+def _asked(request: HttpRequest) -> dict[str, str]:
+    names = ("text", "rank", "severity", "attempt")
+    return {name: request.GET[name] for name in names if request.GET.get(name)}
+
+
+def _page(query: LogQuery) -> dict[str, Any]:
+    """The page of lines, or a message why there is none."""
+    try:
+        page = log_store.read_lines(query)
+    except AppError as error:
+        return {"page": None, "lines": [], "error": str(error)}
+    lines = [(line, Severity(line.severity).name.lower()) for line in page.lines]
+    return {"page": page, "lines": lines}
+
+
+@require_safe
+def checkpoints(request: HttpRequest, key: str) -> HttpResponse:
+    """Checkpoints by step, newest first."""
+    info = run_of(key)
+    items = sorted(checkpoint_store.checkpoints(info.id), key=lambda c: (-c.step, -c.attempt))
+    return render(request, "runs/checkpoints.html", {"run": info, "items": items})
+
+
+@require_safe
+def series(request: HttpRequest, key: str) -> HttpResponse | StreamingHttpResponse:
+    """A row of the deck as a table, or all its points as CSV."""
+    info = run_of(key)
+    row = request.GET.get("row", "loss")
+    name = getattr(shown_series.shown(info.id), row, None) if row in shown_series.ROWS else None
+    if name is None:
+        raise Http404("this run logs nothing of the kind")
+    if request.GET.get("format") == "csv":
+        answer = StreamingHttpResponse(_csv(info.id, name), content_type="text/csv; charset=utf-8")
+        answer["Content-Disposition"] = f'attachment; filename="{info.key}-{row}.csv"'
+        return answer
+    found = shown_series.curves(info.id, [name], points=TABLE_POINTS)[name]
+    curves = [curve for curve in found if curve.rank is None]
+    lines = [
+        {"attempt": c.attempt, "step": s, "time_ns": t, "last": v, "low": low, "high": high}
+        for c in curves
+        for s, t, v, low, high in zip(c.step, c.time_ns, c.last, c.low, c.high, strict=True)
+    ]
+    context = {
+        "run": info,
+        "row": row,
+        "key": name,
+        "lines": lines,
+        "nonfinite": [(c.attempt, step, kind) for c in curves for step, kind in c.nonfinite],
+        "caption": cv.caption(curves),
+    }
+    return render(request, "runs/series.html", context)
+
+
+class _Line:
+    """A file that gives back what is written to it, one row at a time."""
+
+    def write(self, text: str) -> str:
+        return text
+
+
+def _csv(run_id: int, key: str) -> Iterator[str]:
+    """All points at full resolution, attempt by attempt."""
+    writer = csv.writer(_Line())
+    yield writer.writerow(["attempt", "step", "time_ns", key])
+    for attempt in runs.attempts(run_id):
+        rows = metrics.read_rows(run_id, attempt.number, [key], None, None).get(key)
+        if rows is None:
+            continue
+        for step, time_ns, value in zip(*rows, strict=True):
+            yield writer.writerow([attempt.number, int(step), int(time_ns), repr(float(value))])

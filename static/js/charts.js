@@ -1,0 +1,63 @@
+/* Plotly rows: the server says what, here the theme, the shared gutters and the size are filled in. */
+/* global Plotly */
+import { colour, pixels } from "./dom.js";
+
+const CONFIG = { displayModeBar: false, doubleClick: false, responsive: false, showTips: false };
+
+/** The figure with every "var(--x)" resolved. Arrays of numbers are passed through. */
+function paint(value) {
+  if (typeof value === "string") return value.startsWith("var(") ? colour(value) : value;
+  if (Array.isArray(value)) return typeof value[0] === "object" && value[0] ? value.map(paint) : value;
+  if (value && typeof value === "object") {
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, key === "x" || key === "y" ? item : paint(item)]));
+  }
+  return value;
+}
+
+/** Draws or updates one row. Zoom of the user survives: the axis range comes from `axis`. */
+export function draw(node, figure, axis) {
+  const { data, layout } = paint(figure);
+  const small = matchMedia("(max-width: 700px)").matches;
+  const coarse = matchMedia("(pointer: coarse)").matches;
+  Object.assign(layout, {
+    width: node.clientWidth,
+    height: node.clientHeight,
+    margin: { l: pixels("--gutter-left"), r: pixels("--gutter-right"), t: 8, b: 8, pad: 0 },
+    font: { family: getComputedStyle(document.body).fontFamily, size: small ? 10 : 12, color: colour("var(--grey)") },
+    dragmode: coarse ? false : "zoom",
+  });
+  layout.xaxis.range = [axis.start, axis.end];
+  layout.xaxis.tickvals = axis.ticks;
+  return Plotly.react(node, data, layout, CONFIG);
+}
+
+/** Values at x of the traces that count, newest attempt first. */
+export function valueAt(figure, x) {
+  let best = null;
+  for (const trace of figure.data) {
+    if (trace.meta?.role !== "value" || !trace.x.length) continue;
+    const i = nearest(trace.x, x);
+    const off = Math.abs(trace.x[i] - x);
+    if (!best || off <= best.off) best = { off, y: trace.y[i], x: trace.x[i], attempt: trace.meta.attempt };
+  }
+  return best;
+}
+
+/** Index of the value nearest to x in an ascending array. */
+export function nearest(values, x) {
+  let low = 0;
+  let high = values.length - 1;
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (values[middle] < x) low = middle; else high = middle;
+  }
+  return Math.abs(values[low] - x) <= Math.abs(values[high] - x) ? low : high;
+}
+
+export function onZoom(node, callback) {
+  node.on("plotly_relayout", (event) => {
+    const from = event["xaxis.range[0]"];
+    if (from !== undefined) callback(from, event["xaxis.range[1]"]);
+  });
+  node.on("plotly_doubleclick", () => callback(null, null));
+}

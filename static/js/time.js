@@ -1,0 +1,59 @@
+/* One zone switch for the whole page: UTC or local, with the zone always named. */
+import { store } from "./dom.js";
+
+const two = (n) => String(n).padStart(2, "0");
+
+export const zone = () => document.documentElement.dataset.zone || "utc";
+
+/** The parts of a moment in the chosen zone. */
+function parts(ms) {
+  const d = new Date(ms);
+  return zone() === "utc"
+    ? [d.getUTCFullYear(), d.getUTCMonth() + 1, d.getUTCDate(), d.getUTCHours(), d.getUTCMinutes(), d.getUTCSeconds(), d.getUTCMilliseconds()]
+    : [d.getFullYear(), d.getMonth() + 1, d.getDate(), d.getHours(), d.getMinutes(), d.getSeconds(), d.getMilliseconds()];
+}
+
+export function clock(ms) {
+  const [y, mo, d, h, mi, s] = parts(ms);
+  const name = zone() === "utc" ? "UTC" : "local";
+  return `${y}-${two(mo)}-${two(d)} ${two(h)}:${two(mi)}:${two(s)} ${name}`;
+}
+
+export function timeOfDay(ms, withMs = false) {
+  const [, , , h, mi, s, milli] = parts(ms);
+  return `${two(h)}:${two(mi)}:${two(s)}${withMs ? "." + String(milli).padStart(3, "0") : ""}`;
+}
+
+/** How long, in the two largest units. Mirrors the `duration` filter of the server. */
+export function duration(seconds) {
+  const s = Math.max(0, Math.floor(seconds));
+  if (s < 60) return `${s} s`;
+  if (s < 3600) return `${Math.floor(s / 60)} min`;
+  if (s < 86400) return `${Math.floor(s / 3600)} h ${two(Math.floor((s % 3600) / 60))} min`;
+  return `${Math.floor(s / 86400)} d ${Math.floor((s % 86400) / 3600)} h`;
+}
+
+/* The server's clock rules: a laptop that is wrong by hours must not make data look old. */
+const skew = Number(document.body.dataset.now || Date.now()) - Date.now();
+export const serverNow = () => Date.now() + skew;
+
+/** Rewrites every <time data-ms> below `root` for the chosen zone and the present moment. */
+export function refreshTimes(root = document) {
+  for (const node of root.querySelectorAll("time[data-ms]")) {
+    const ms = Number(node.dataset.ms);
+    const text = node.dataset.as === "ago" ? `${duration((serverNow() - ms) / 1000)} ago`
+      : node.dataset.as === "ms" ? timeOfDay(ms, true) : clock(ms);
+    if (node.textContent !== text) node.textContent = text;
+    node.title = clock(ms);
+  }
+}
+
+export function setZone(name) {
+  document.documentElement.dataset.zone = name;
+  store("zone", name);
+  for (const button of document.querySelectorAll("[data-zone-set]")) {
+    button.setAttribute("aria-pressed", String(button.dataset.zoneSet === name));
+  }
+  refreshTimes();
+  document.dispatchEvent(new CustomEvent("lg:zone"));
+}

@@ -11,7 +11,7 @@ signed zeros included.
     5           flags: axis 1 = has ranks; cells 1 = has absent cells
     6-7         reserved, 0
     8-11        rows, u32          12-15  columns, u32
-    16-19       crc32 of everything after byte 20
+    16-19       crc32 of the whole block with these four bytes as 0
     20-         cells only: points, nan, +inf, -inf (u32 each), min, max of the finite ones (f64)
     then        one zstd frame
 """
@@ -149,7 +149,7 @@ def encode_cells(cells: Cells) -> bytes:
     turned = np.ascontiguousarray(cells.values.T)
     mask = b"" if present is None else np.packbits(present.T).tobytes()
     single, same = _narrowed(turned, present)
-    shape = _Shape(same, _counts(present, rows, columns))
+    shape = _Shape(rows, same, _counts(present, rows, columns))
     flat = turned.reshape(-1) if present is None else turned[present.T]
     short = shape.cell_is_narrow()
     narrow = (single.reshape(-1) if present is None else single[present.T])[short]
@@ -186,7 +186,7 @@ def decode_cells(data: bytes, wanted: Sequence[int] | None = None) -> Cells:
     if flags & SPARSE:
         bits = np.unpackbits(raw[columns:head], count=rows * columns)
         present = bits.reshape(columns, rows).T.astype(np.bool_)
-    shape = _Shape(raw[:columns] == 1, _counts(present, rows, columns))
+    shape = _Shape(rows, raw[:columns] == 1, _counts(present, rows, columns))
     indexes = list(range(columns)) if wanted is None else list(wanted)
     if any(not 0 <= index < columns for index in indexes):
         raise BlockError(f"the block has {columns} columns; asked for {indexes}")
@@ -197,6 +197,7 @@ def decode_cells(data: bytes, wanted: Sequence[int] | None = None) -> Cells:
 class _Shape:
     """narrow: bool[k], the float32 columns. counts: int[k], present cells of each column."""
 
+    rows: int
     narrow: Bools
     counts: npt.NDArray[np.int64]
 
@@ -242,14 +243,13 @@ def _narrowed(turned: Floats, present: Bools | None) -> tuple[npt.NDArray[np.flo
 def _columns(
     raw: npt.NDArray[np.uint8], shape: _Shape, present: Bools | None, indexes: list[int]
 ) -> Cells:
-    rows = int(shape.counts.max(initial=0)) if present is None else present.shape[0]
     narrow_cells = int(shape.counts[shape.narrow].sum())
     wide_cells = int(shape.counts[~shape.narrow].sum())
     if raw.size != 4 * narrow_cells + 8 * wide_cells:
         raise BlockError("the block is not as long as its header says")
     single = _unshuffle(raw[: 4 * narrow_cells], narrow_cells, np.dtype(np.uint32))
     double = _unshuffle(raw[4 * narrow_cells :], wide_cells, np.dtype(np.uint64))
-    values = np.full((rows, len(indexes)), np.nan)
+    values = np.full((shape.rows, len(indexes)), np.nan)
     starts = shape.starts()
     for out, index in enumerate(indexes):
         cells = slice(int(starts[index]), int(starts[index] + shape.counts[index]))
@@ -294,8 +294,8 @@ def _head(magic: bytes, flags: int, rows: int, columns: int, header: bytes, body
             f"{rows} rows x {columns} columns do not fit one block",
             hint=f"at most {MAX_ROWS} rows and {MAX_CELLS} cells; split the batch",
         )
-    check = zlib.crc32(body, zlib.crc32(header))
-    return _HEAD.pack(magic, VERSION, flags, 0, rows, columns, check)
+    blank = _HEAD.pack(magic, VERSION, flags, 0, rows, columns, 0)
+    return blank[:-4] + zlib.crc32(blank + header + body).to_bytes(4, "little")
 
 
 def _open(data: bytes, magic: bytes, needs: int) -> tuple[int, int, int, bytes]:
@@ -311,7 +311,7 @@ def _open(data: bytes, magic: bytes, needs: int) -> tuple[int, int, int, bytes]:
             hint="start the program version that wrote it",
         )
     rest = bytes(data[_HEAD.size :])
-    if zlib.crc32(rest) != check:
+    if zlib.crc32(data[: _HEAD.size - 4] + b"\0\0\0\0" + rest) != check:
         raise BlockError("the block's checksum does not match", hint="the stored bytes are damaged")
     if rows > MAX_ROWS or rows * columns > MAX_CELLS:
         raise BlockError(f"the block claims {rows} rows x {columns} columns, above the limit")

@@ -1,4 +1,3 @@
-
 import django.contrib.postgres.fields
 from django.db import migrations, models
 

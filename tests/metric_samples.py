@@ -1,0 +1,103 @@
+"""Rows, points and recorded runs for the tests of apps/metrics."""
+
+from __future__ import annotations
+
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from apps.core.records import MetricRow
+from apps.ingest.wandb.parse import decode, read_records
+from apps.logs.domain.lines import SegmentMeta, parse_segment
+from apps.metrics.domain.spikes import SpikeDetector, TrainRow
+from apps.metrics.records import Points
+from workers.demo import recordings
+
+T0_NS = 1_795_981_200_000_000_000
+S = 1_000_000_000
+NAMES = {"loss": "train/loss", "grad_norm": "train/grad_norm", "lr": "train/lr"}
+
+
+@cache
+def _folder():
+    return tempfile.TemporaryDirectory(prefix="lastgood-recordings-")
+
+
+@cache
+def recorded_rows(name, start=0):
+    """History rows of one start of a recorded run."""
+    folder = recordings.unpack(name, Path(_folder().name))
+    path = sorted(folder.glob("wandb/*/run-*.wandb"))[start]
+    return decode(read_records(path.read_bytes(), final=True).records, now_ns=0).rows
+
+
+@cache
+def recorded_rank_rows(name):
+    """Per-rank rows of the first start of a recorded run, from its log files."""
+    folder = recordings.unpack(name, Path(_folder().name))
+    files = sorted(folder.glob("gpu-*/*/attempt_0/*/stderr.log"))
+    rows = []
+    for path in (path for path in files if not path.parts[-5].endswith("-2")):
+        node, local_rank = path.parts[-5], int(path.parts[-2])
+        meta = SegmentMeta(str(path), "stderr", local_rank, node, 0, T0_NS)
+        rows += parse_segment(meta, path.read_bytes()).metrics
+    return tuple(rows)
+
+
+def train_rows(rows):
+    """Metric rows as the loss detector reads them."""
+    values = [[row.values.get(name) for name in NAMES.values()] for row in rows]
+    return [TrainRow(row.step, row.time_ns, *v) for row, v in zip(rows, values, strict=True)]
+
+
+def curve_rows(curve, first_step=0):
+    """A made-up curve as rows, a second apart."""
+    columns = zip(curve.loss.tolist(), curve.grad_norm.tolist(), curve.lr.tolist(), strict=True)
+    return [TrainRow(first_step + at, T0_NS + at * S, *values) for at, values in enumerate(columns)]
+
+
+def findings(rows, attempt=0):
+    """All findings of a detector that sees the rows at once, key -> newest state."""
+    detector = SpikeDetector()
+    detector.start_attempt(attempt, dict(NAMES))
+    return {finding.key: finding for finding in detector.feed(rows)}
+
+
+def pages(rows, attempt=0):
+    """The paging ones of `findings`, in order of their onsets."""
+    return [finding for finding in findings(rows, attempt).values() if finding.page]
+
+
+def rows_of(values, *, key="train/loss", first_step=0, rank=None):
+    """One row a value."""
+    return [
+        MetricRow(first_step + at, T0_NS + at * S, {key: value}, rank)
+        for at, value in enumerate(values)
+    ]
+
+
+def points_of_ranks(table, *, first_step=0, every=10):
+    """Points from a table: one line a logged step, one value a rank."""
+    table = np.asarray(table, dtype=np.float64)
+    steps, ranks = table.shape
+    step = np.repeat(first_step + every * np.arange(steps), ranks)
+    return Points(
+        step.astype(np.int64),
+        T0_NS + step.astype(np.int64) * S,
+        table.reshape(-1),
+        np.tile(np.arange(ranks, dtype=np.int32), steps),
+    )
+
+
+def local_losses(name):
+    """Local losses of a recorded run as points, all ranks, by step."""
+    rows = [row for row in recorded_rank_rows(name) if "rank/local_loss" in row.values]
+    rows.sort(key=lambda row: (row.step, row.rank))
+    return Points(
+        np.array([row.step for row in rows], dtype=np.int64),
+        np.array([row.time_ns for row in rows], dtype=np.int64),
+        np.array([row.values["rank/local_loss"] for row in rows]),
+        np.array([row.rank for row in rows], dtype=np.int32),
+    )

@@ -5,7 +5,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev up demo load test check lint fix types imports migrations docs lock clean
+.PHONY: help setup dev up demo load test check lint fix types imports migrations docs settings-docs lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
@@ -49,7 +49,10 @@ migrations: dev
 	$(PY) -W ignore:Got.an.error.checking manage.py makemigrations --check --dry-run
 
 docs: dev
-	$(PY) manage.py settings_docs --check
+	$(PY) -m config.settings_docs --check
+
+settings-docs: dev
+	$(PY) -m config.settings_docs
 
 lock: $(VENV)/stamp-venv ## write requirements/*.txt anew from pyproject.toml
 	sh requirements/lock.sh

@@ -1,6 +1,6 @@
 """Every environment variable Lastgood reads, in one table, with typed getters.
 
-`docs/settings.md` and `.env.example` are written from this table (`manage.py settings_docs`).
+`docs/settings.md` and `.env.example` are written from this table (`make settings-docs`).
 A secret may also come from a file: set NAME_FILE to its path. A wrong value stops the start.
 """
 

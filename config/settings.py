@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import unquote, urlsplit
 
+from apps.core.database import from_url
 from config import env, home
-from config.database import from_url
 from config.version import VERSION
 
 BASE_DIR = home.ROOT

@@ -10,7 +10,7 @@ from tests import servers
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings():
     """pytest-django's hook before the test database is made: start the servers."""
-    from config import database
+    from apps.core import database
 
     database.use(servers.addresses().database_url)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -15,10 +16,16 @@ import httpx
 import redis
 
 from workers.embedded import Postgres, Valkey
-from workers.embedded.server import free_port
 
 ROOT = Path(__file__).resolve().parents[1]
 DEADLINE_S = 60.0
+
+
+def free_port() -> int:
+    """A port of the loopback that nobody uses now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def until(true: Callable[[], bool], what: str, deadline_s: float = DEADLINE_S) -> None:
@@ -92,7 +99,7 @@ class Stack:
 
     def start_worker(self) -> None:
         """A Celery worker."""
-        argv = ["-m", "celery", "-A", "workers.celery", "worker", "--pool", "solo"]
+        argv = ["-m", "celery", "-A", "workers.celery", "worker", "--pool", "solo", "-l", "INFO"]
         self.start("worker", [sys.executable, *argv])
         until(lambda: "ready" in self.log("worker"), "the worker")
 

@@ -8,7 +8,7 @@ import pytest
 from apps.core.queue import Job
 from apps.ingest.digest import PROTOCOLS
 from config import env
-from workers.management.commands.settings_docs import example_file, settings_page
+from config.settings_docs import example_file, settings_page
 
 ROOT = Path(__file__).parents[2]
 DOCS = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md")])

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from config import database
+from apps.core import database
 from workers.embedded import Postgres, Valkey
 
 

@@ -1,6 +1,7 @@
 """Routes of the event process."""
 
-from apps.dashboard.live import events, health
 from django.urls import path
+
+from apps.dashboard.live import events, health
 
 urlpatterns = [path("events", events), path("health/live", health)]

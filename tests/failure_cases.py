@@ -120,3 +120,22 @@ def event_rows(node, table):
 def verdict_of(files):
     """The verdict on these files, or None."""
     return first_failure(case_of(files), taxonomy())
+
+
+def injected(case):
+    """Files of one injected case: consoles and rank files of two nodes with two ranks each."""
+    folder = SAMPLES / "cases" / case
+    found = [
+        LogFile(path, path.stem.removeprefix("console_"), "console", None)
+        for path in sorted(folder.glob("console_*.log"))
+    ]
+    return found + [
+        LogFile(path, path.parts[-4], "stderr", int(path.parts[-2]))
+        for path in sorted(folder.glob("logs/*/attempt_0/*/stderr.log"))
+    ]
+
+
+def rank_logs(case):
+    """Files of a case with one log a rank and no known node."""
+    folder = SAMPLES / "cases" / case
+    return [LogFile(path, "", "stderr", None) for path in sorted(folder.glob("rank_*.log"))]

@@ -20,6 +20,7 @@ def post_to(door: View) -> View:
         if request.method == "POST":
             return door(request, *args, **kwargs)
         match = resolve(request.path, urlconf=settings.READ_API_URLCONF)
-        return match.func(request, *match.args, **match.kwargs)
+        found: HttpResponse = match.func(request, *match.args, **match.kwargs)
+        return found
 
     return csrf_exempt(view)

@@ -38,7 +38,7 @@ def claim_batch(run_id: int, batch_id: str) -> bool:
             " ON CONFLICT DO NOTHING",
             [run_id, batch_id],
         )
-        return cursor.rowcount == 1
+        return bool(cursor.rowcount == 1)
 
 
 def quarantine(envelope: Envelope, error: AppError) -> bool:
@@ -49,7 +49,7 @@ def quarantine(envelope: Envelope, error: AppError) -> bool:
         VALUES (%s, %s, %s, %s, %s, %s, now(), %s, %s, %s, %s, %s)
         ON CONFLICT (run_id, batch_id) DO NOTHING
     """
-    values = [
+    values: list[str | int | bytes] = [
         envelope.run_id,
         envelope.batch_id,
         envelope.endpoint,
@@ -64,7 +64,7 @@ def quarantine(envelope: Envelope, error: AppError) -> bool:
     ]
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
-        return cursor.rowcount == 1
+        return bool(cursor.rowcount == 1)
 
 
 def clean(text: str) -> str:

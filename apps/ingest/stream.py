@@ -80,7 +80,7 @@ def append(data: bytes, *, token: str, now_s: int, rate_limit: int, max_bytes: i
     keys = [STREAM, BYTES, f"{RATE}{token}:{now_s}"]
     script = valkey.client().register_script(_APPEND)
     answer = script(keys=keys, args=[data, len(data), rate_limit, max_bytes])
-    return Appended(answer.decode() if isinstance(answer, bytes) else str(answer))
+    return Appended(_text(answer))
 
 
 def make_group() -> None:
@@ -92,10 +92,14 @@ def make_group() -> None:
             raise
 
 
+def _text(value: object) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
 def _entries(found: Any, deliveries: dict[str, int] | None = None) -> list[Entry]:
     entries = []
     for raw_id, fields in found:
-        entry_id = raw_id.decode()
+        entry_id = _text(raw_id)
         data = (fields or {}).get(b"e", b"")
         entries.append(Entry(entry_id, data, (deliveries or {}).get(entry_id, 1)))
     return entries
@@ -107,15 +111,14 @@ def read_own(consumer: str, count: int) -> list[Entry]:
     pending = client.xpending_range(STREAM, GROUP, "-", "+", count, consumername=consumer)
     if not pending:
         return []
-    deliveries = {row["message_id"].decode(): int(row["times_delivered"]) for row in pending}
-    ids = [row["message_id"] for row in pending]
-    claimed = client.xclaim(STREAM, GROUP, consumer, 0, ids)
+    deliveries = {_text(row["message_id"]): int(row["times_delivered"]) for row in pending}
+    claimed: Any = client.xclaim(STREAM, GROUP, consumer, 0, list(deliveries))
     return _entries(claimed, {entry: times + 1 for entry, times in deliveries.items()})
 
 
 def read_new(consumer: str, count: int, block_ms: int) -> list[Entry]:
     """New entries; waits up to block_ms for the first."""
-    found = valkey.client().xreadgroup(GROUP, consumer, {STREAM: ">"}, count, block_ms)
+    found: Any = valkey.client().xreadgroup(GROUP, consumer, {STREAM: ">"}, count, block_ms)
     return _entries(found[0][1]) if found else []
 
 
@@ -135,6 +138,6 @@ def done(entries: Sequence[Entry]) -> None:
 def backlog() -> Backlog:
     """What waits to be written."""
     client = valkey.client()
-    first = client.xrange(STREAM, count=1)
-    oldest = int(first[0][0].split(b"-")[0]) * 1_000_000 if first else None
+    first: Any = client.xrange(STREAM, count=1)
+    oldest = int(_text(first[0][0]).split("-")[0]) * 1_000_000 if first else None
     return Backlog(client.xlen(STREAM), int(client.get(BYTES) or 0), oldest)

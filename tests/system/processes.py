@@ -31,14 +31,27 @@ def eventually(look: Callable[[], Value], within_s: float, what: str) -> Value:
 
 
 def living(home: Path) -> dict[int, str]:
-    """Processes that know `home` from their environment or command line: pid -> command line."""
-    mark, found = str(home).encode(), {}
+    """Processes that belong to `home`: pid -> command line.
+
+    They know it from their environment or command line, or work in it (Valkey writes its title
+    over both).
+    """
+    found = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
             words = _read(entry / "cmdline")
-            if words and (mark in words or mark in _read(entry / "environ")):
+            if words and _belongs(entry, words, str(home)):
                 found[int(entry.name)] = words.replace(b"\0", b" ").decode()
     return found
+
+
+def _belongs(entry: Path, words: bytes, home: str) -> bool:
+    if home.encode() in words or home.encode() in _read(entry / "environ"):
+        return True
+    try:
+        return str((entry / "cwd").readlink()).startswith(home)
+    except OSError:
+        return False
 
 
 def child(home: Path, text: str) -> int:
@@ -61,7 +74,8 @@ class Foreground:
 
     def __init__(self, home: Path, module: str = "tests.system.stub_supervisor", **env: str):
         self.home = home
-        self.port = env.setdefault("PORT", str(free_port()))
+        env.setdefault("PORT", str(free_port()))
+        self.port = int(env["PORT"]) if env["PORT"].isdigit() else 0
         self.lines: list[str] = []
         self._queue: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._process = subprocess.Popen(
@@ -108,9 +122,10 @@ class Foreground:
         return self.wait()
 
     def close(self) -> None:
-        """End it if it still runs."""
+        """End it if it still runs, and let go of its output."""
         if self._process.poll() is None:
-            self.end()
+            self.signal(SIGINT)
+        self.wait()
 
     def _read_lines(self) -> None:
         for line in self._process.stdout or ():

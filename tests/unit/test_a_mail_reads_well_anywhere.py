@@ -17,7 +17,7 @@ from apps.alerts.domain.mail import (
 )
 from apps.core.records import Candidate, Evidence, Suspect
 from apps.incidents.domain.incident import EarliestSignal, IncidentState
-from tests.incident_samples import SECOND, at, incident
+from tests.incident_samples import SECOND, at, finding, incident
 
 
 def _facts(kind=Kind.OPENING, seq=0, over=False, **fields):
@@ -123,12 +123,16 @@ def test_an_end_that_is_not_certain_is_told_as_such():
 def test_the_evidence_names_cause_signal_and_suspect():
     suspect = Suspect(5, "gpu-b02", "silent_data_corruption", 0.7, (Evidence("rank 5 at 2.8"),))
     signal = EarliestSignal("grad_norm/layers.4", 998, at(998), "layers.4", None, 3, 3.0)
-    lines = evidence_lines(incident(suspects=(suspect,), earliest_signal=signal))
+    told = incident(suspects=(suspect,), earliest_signal=signal)
+    rule = finding(facts={"rule": "3 of 5 rows over 5 sd"}, evidence=(Evidence("z is 41"),))
+    lines = evidence_lines(_facts(incident=told, findings=(rule,)))
     assert lines == [
         "Cause: learning rate changed at the same step",
         "Earliest signal: grad_norm/layers.4 at step 998, 3 steps (3 s) before the onset",
         "Suspect: rank 5 on gpu-b02, silent data corruption, confidence 70%",
-        "  rank 5 at 2.8",
+        "Evidence: rank 5 at 2.8",
+        "Rule: 3 of 5 rows over 5 sd",
+        "Evidence: z is 41",
     ]
 
 

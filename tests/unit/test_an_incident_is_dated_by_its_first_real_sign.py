@@ -84,7 +84,7 @@ def test_an_unsettled_triage_makes_an_unsettled_incident(facts, settled):
 
 def test_the_order_of_findings_does_not_matter():
     findings = [explosion(), rank_outlier(), level_shift(), failure()]
-    mixed = random.Random(4).sample(findings, 4)  # noqa: S311
+    mixed = random.Random(4).sample(findings, 4)
     assert summarise(findings) == summarise(mixed)
 
 

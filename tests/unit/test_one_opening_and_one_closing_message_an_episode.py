@@ -134,6 +134,12 @@ def test_an_acknowledged_incident_is_not_reminded_of():
     assert not still_wanted(Kind.REMINDER, taken)
 
 
+@pytest.mark.parametrize("ended", [incident(state=IncidentState.ACKNOWLEDGED), _resolved()])
+def test_a_waiting_reminder_is_withdrawn_when_somebody_cares_or_it_is_over(ended):
+    messages = [_opening(), Message(Kind.REMINDER, 1, Status.PENDING)]
+    assert decide(ended, messages, OPENED).withdrawn == ((Kind.REMINDER, 1),)
+
+
 def test_a_closing_message_is_dropped_when_the_incident_is_back():
     assert not still_wanted(Kind.CLOSING, incident())
     assert still_wanted(Kind.CLOSING, _resolved())

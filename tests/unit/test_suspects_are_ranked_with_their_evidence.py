@@ -23,6 +23,12 @@ def test_several_ranks_apart_accuse_nobody_strongly():
     assert {s.fault_class for s in suspects} == {"unknown"}
 
 
+def test_several_ranks_apart_weaken_even_what_their_findings_say():
+    said = (Suspect(5, None, SILENT_CORRUPTION, 0.8),)
+    suspects = merge_suspects([rank_outlier(5, suspects=said), rank_outlier(1)], NODES)
+    assert {(s.fault_class, s.confidence) for s in suspects} == {("unknown", 0.2)}
+
+
 def test_the_suspect_of_a_failure_comes_from_its_finding():
     suspects = merge_suspects([failure()])
     assert [(s.rank, s.node, s.fault_class) for s in suspects] == [(6, "gpu-b02", "py_exception")]

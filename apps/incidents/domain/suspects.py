@@ -24,8 +24,8 @@ def merge_suspects(
     nodes: rank -> node of the attempt, to name the node of a suspect that has only a rank.
     One entry per (rank, node); the confidences of different detectors count as independent
     (1 - product of the doubts), of one detector the highest counts. Evidence for and against
-    is kept, each text once. A rank_outlier finding without suspects of its own accuses its rank:
-    strongly when it is the only such rank, hardly when several ranks are apart.
+    is kept, each text once. A rank_outlier finding accuses its rank: strongly when it is the only
+    such rank, hardly when several ranks are apart, whatever the finding itself says.
     """
     places = nodes or {}
     said: dict[tuple[int | None, str | None], list[tuple[str, Suspect]]] = {}
@@ -38,21 +38,27 @@ def merge_suspects(
 
 
 def _named(finding: Finding, findings: Sequence[Finding]) -> tuple[Suspect, ...]:
-    if finding.suspects:
+    if finding.kind != "rank_outlier":
         return finding.suspects
-    if finding.kind != "rank_outlier" or finding.rank is None or loudness(finding.severity) == 0:
+    if finding.rank is None or loudness(finding.severity) == 0:
         return ()
     apart = {f.rank for f in findings if f.kind == "rank_outlier" and f.rank is not None}
-    lone = len(apart) == 1
-    evidence = finding.evidence or (_own_words(finding),)
-    return (
-        Suspect(
-            rank=finding.rank,
-            node=finding.node,
-            fault_class=SILENT_CORRUPTION if lone else "unknown",
-            confidence=_LONE_RANK_CONFIDENCE if lone else _MANY_RANKS_CONFIDENCE,
-            evidence=evidence,
-        ),
+    named = finding.suspects or (_accused(finding),)
+    if len(apart) == 1:
+        return named
+    return tuple(
+        replace(s, fault_class="unknown", confidence=min(s.confidence, _MANY_RANKS_CONFIDENCE))
+        for s in named
+    )
+
+
+def _accused(finding: Finding) -> Suspect:
+    return Suspect(
+        rank=finding.rank,
+        node=finding.node,
+        fault_class=SILENT_CORRUPTION,
+        confidence=_LONE_RANK_CONFIDENCE,
+        evidence=finding.evidence or (_own_words(finding),),
     )
 
 

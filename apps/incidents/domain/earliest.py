@@ -1,0 +1,70 @@
+"""Which series moved first, and how long before everybody could see it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from apps.incidents.domain.incident import EarliestSignal
+from apps.incidents.domain.summary import layer_of
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A series that left its own band at `step` (see `metrics.domain.departures`).
+
+    z: robust standard deviations of its first value outside, inf if that is no number.
+    """
+
+    series: str
+    step: int
+    z: float
+
+
+@dataclass(frozen=True, slots=True)
+class EarliestPolicy:
+    """lookback_steps: a move longer ago is another story (the longest measured lead of a layer
+    signal over the loss is about 300 steps). looks: so many steps behind the onset the series are
+    looked at again, because a move counts only once it lasts; the last look is final."""
+
+    lookback_steps: int = 300
+    looks: tuple[int, ...] = (5, 50)
+
+
+DEFAULT_POLICY = EarliestPolicy()
+
+
+def first_move(
+    moves: Sequence[Move], onset_step: int, policy: EarliestPolicy = DEFAULT_POLICY
+) -> Move | None:
+    """The move that started first, at most `lookback_steps` before the onset; None without one.
+
+    Of equally early ones a layer before a whole-job series, because it says where to look, then
+    the one that is farthest out of its band.
+    """
+    recent = [m for m in moves if onset_step - policy.lookback_steps <= m.step <= onset_step]
+    return min(
+        recent,
+        key=lambda m: (m.step, layer_of(m.series) is None, -abs(m.z), m.series),
+        default=None,
+    )
+
+
+def as_signal(move: Move, time_ns: int, onset: tuple[int, int]) -> EarliestSignal:
+    """The move as what an incident says. time_ns: of its step. onset: (step, time_ns)."""
+    return EarliestSignal(
+        series=move.series,
+        step=move.step,
+        time_ns=time_ns,
+        layer=layer_of(move.series),
+        lead_steps=onset[0] - move.step,
+        lead_s=max(0.0, (onset[1] - time_ns) / 1e9),
+    )
+
+
+def next_look(
+    onset_step: int, newest_step: int, policy: EarliestPolicy = DEFAULT_POLICY
+) -> int | None:
+    """The newest step at which to look again, None if the answer is final."""
+    steps = (onset_step + look for look in policy.looks)
+    return next((step for step in steps if step > newest_step), None)

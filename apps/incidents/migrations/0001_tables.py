@@ -1,0 +1,150 @@
+from django.db import migrations, models
+
+import apps.core.sql
+
+
+class Migration(migrations.Migration):
+    initial = True
+
+    dependencies = []
+
+    operations = [
+        migrations.RunSQL(
+            "CREATE SEQUENCE incident_id",
+            reverse_sql="DROP SEQUENCE incident_id",
+        ),
+        migrations.CreateModel(
+            name="IncidentEvent",
+            fields=[
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "run_id",
+                        "incident_id",
+                        "key",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("run_id", models.BigIntegerField()),
+                ("incident_id", models.BigIntegerField()),
+                ("key", models.CharField(max_length=400)),
+                ("at_ns", models.BigIntegerField()),
+                ("text", models.TextField()),
+                ("actor", models.CharField(blank=True, max_length=200)),
+            ],
+        ),
+        migrations.CreateModel(
+            name="Finding",
+            fields=[
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "run_id",
+                        "key",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("run_id", models.BigIntegerField()),
+                ("key", models.CharField(max_length=300)),
+                ("attempt", models.IntegerField()),
+                ("incident_id", models.BigIntegerField(null=True)),
+                ("detector", models.CharField(max_length=100)),
+                ("kind", models.CharField(max_length=50)),
+                ("severity", models.CharField(max_length=10)),
+                ("onset_step", models.BigIntegerField(null=True)),
+                ("onset_time_ns", models.BigIntegerField()),
+                ("seen_step", models.BigIntegerField(null=True)),
+                ("seen_time_ns", models.BigIntegerField()),
+                ("closed_step", models.BigIntegerField(null=True)),
+                ("closed_time_ns", models.BigIntegerField(null=True)),
+                ("title", models.TextField()),
+                ("series", models.CharField(max_length=500, null=True)),
+                ("rank", models.IntegerField(null=True)),
+                ("node", models.CharField(max_length=255, null=True)),
+                ("evidence", models.JSONField(default=list)),
+                ("suspects", models.JSONField(default=list)),
+                ("facts", models.JSONField(default=dict)),
+            ],
+            options={
+                "indexes": [
+                    models.Index(
+                        fields=["run_id", "attempt", "onset_time_ns"], name="ix_finding_onset"
+                    ),
+                    models.Index(fields=["run_id", "incident_id"], name="ix_finding_incident"),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Incident",
+            fields=[
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "run_id",
+                        "id",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("run_id", models.BigIntegerField()),
+                ("id", models.BigIntegerField(db_default=apps.core.sql.NextVal("incident_id"))),
+                ("attempt", models.IntegerField()),
+                ("kind", models.CharField(max_length=50)),
+                ("severity", models.CharField(max_length=10)),
+                ("page", models.BooleanField()),
+                ("state", models.CharField(max_length=20)),
+                ("onset_step", models.BigIntegerField(null=True)),
+                ("onset_time_ns", models.BigIntegerField()),
+                ("title", models.TextField()),
+                ("cause_hint", models.TextField()),
+                ("series", models.CharField(max_length=500, null=True)),
+                ("suspects", models.JSONField(default=list)),
+                ("hypotheses", models.JSONField(default=list)),
+                ("earliest", models.JSONField(null=True)),
+                ("look_again_step", models.BigIntegerField(null=True)),
+                ("settled", models.BooleanField(default=True)),
+                ("finding_count", models.IntegerField()),
+                ("opened_at_ns", models.BigIntegerField()),
+                ("acknowledged_at_ns", models.BigIntegerField(null=True)),
+                ("acknowledged_by", models.CharField(blank=True, max_length=200)),
+                ("resolved_at_ns", models.BigIntegerField(null=True)),
+                ("resolution", models.CharField(blank=True, max_length=20)),
+                ("reopened", models.IntegerField(default=0)),
+            ],
+            options={
+                "indexes": [
+                    models.Index(fields=["id"], name="ix_incident_id"),
+                    models.Index(fields=["state", "-id"], name="ix_incident_state"),
+                    models.Index(fields=["run_id", "attempt", "state"], name="ix_incident_attempt"),
+                    models.Index(
+                        condition=models.Q(("page", True)), fields=["-id"], name="ix_incident_page"
+                    ),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("state__in", ["open", "acknowledged", "resolved"])),
+                        name="incident_state_is_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("resolved_at_ns__isnull", False), ("state", "resolved")),
+                            models.Q(
+                                models.Q(("state", "resolved"), _negated=True),
+                                ("resolved_at_ns__isnull", True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="incident_resolved_has_a_time",
+                    ),
+                ],
+            },
+        ),
+    ]

@@ -1,0 +1,269 @@
+"""What is done to incidents: findings absorbed, acknowledged, resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from apps.accounts.records import SYSTEM, Actor
+from apps.accounts.services import audit
+from apps.core.errors import AppError
+from apps.core.records import Finding
+from apps.incidents import store
+from apps.incidents.domain.correlate import Case, correlate, over
+from apps.incidents.domain.earliest import Move, as_signal, first_move, next_look
+from apps.incidents.domain.incident import (
+    IncidentChange,
+    IncidentInfo,
+    IncidentState,
+    Resolution,
+)
+from apps.incidents.domain.state import Act, Standing, transition
+from apps.incidents.domain.summary import Summary, summarise
+from apps.metrics import services as metrics
+from apps.metrics import store as metrics_store
+from apps.metrics.domain import roles
+from apps.runs import store as runs
+
+_DAY_NS = 86_400_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """What one call of absorb works on."""
+
+    run_id: int
+    attempt: int
+    now_ns: int
+    nodes: dict[int, str]
+    newest_step: int | None
+
+
+def absorb(
+    run_id: int, attempt: int, findings: Sequence[Finding], now_ns: int
+) -> list[IncidentChange]:
+    """Put findings into incidents; the changes, in order, for `alerts.services.plan`.
+
+    One transaction, one call at a time per run. Repeated with the same findings it changes
+    nothing and returns []. An incident whose findings have all ended resolves itself. Call it
+    after new rows even without findings: the earliest signal of a fresh incident is sought again
+    while the rows behind its onset arrive.
+    """
+    with transaction.atomic():
+        newest = _newest_step(run_id, attempt)
+        again = newest is not None and store.to_look_again(run_id, attempt, newest)
+        if not findings and not again:
+            return []
+        runs.lock_run(run_id)
+        places = runs.placements(run_id, attempt)
+        nodes = {rank: place.node for rank, place in places.items()}
+        scene = _Scene(run_id, attempt, now_ns, nodes, newest)
+        changes = _correlate(scene, findings) if findings else []
+        touched = {change.incident_id for change in changes}
+        for info in again or []:
+            if info.id not in touched and _seek(scene, info.id, _onset(info)):
+                changes.append(IncidentChange(run_id, info.id, "extended"))
+        return changes
+
+
+def resolve(
+    run_id: int,
+    incident_id: int,
+    how: Resolution | str,
+    now_ns: int,
+    *,
+    actor: Actor = SYSTEM,
+    reason: str = "",
+) -> list[IncidentChange]:
+    """End an incident as recovered, manual or closed; [] if it has ended already.
+
+    AppError if there is no such incident in this run.
+    """
+    resolution = Resolution(how)
+    with transaction.atomic():
+        info = _locked(run_id, incident_id)
+        standing = transition(Standing(info.state, info.resolution), Act.RESOLVE, resolution)
+        if standing is None:
+            return []
+        return [_change_state(info, standing, now_ns, actor, reason)]
+
+
+def acknowledge(
+    run_id: int, incident_id: int, *, actor: Actor, now_ns: int, reason: str = ""
+) -> list[IncidentChange]:
+    """Somebody takes care: reminders stop. [] if it is acknowledged already.
+
+    AppError if there is no such incident in this run or it has ended.
+    """
+    with transaction.atomic():
+        info = _locked(run_id, incident_id)
+        standing = transition(Standing(info.state, info.resolution), Act.ACKNOWLEDGE)
+        if standing is None:
+            return []
+        return [_change_state(info, standing, now_ns, actor, reason)]
+
+
+def note(run_id: int, incident_id: int, event: store.EventInfo) -> None:
+    """Add a line to the history, such as a rollback order; the same key again adds nothing."""
+    store.add_events(run_id, incident_id, [event])
+
+
+def _locked(run_id: int, incident_id: int) -> IncidentInfo:
+    runs.lock_run(run_id)
+    info = store.lock(run_id, incident_id)
+    if info is None:
+        raise AppError(f"there is no incident {incident_id} in this run", where="incident")
+    return info
+
+
+def _correlate(scene: _Scene, findings: Sequence[Finding]) -> list[IncidentChange]:
+    fresh = [store.as_stored(f) for f in findings]
+    known = _known(scene, [f.key for f in fresh])
+    result = correlate(_cases(scene.run_id, known), fresh)
+    if result.loose:
+        store.save_findings(scene.run_id, result.loose, None)
+    changes: list[IncidentChange] = []
+    for case in result.cases:
+        changes += _apply(scene, known.get(case.ref), case)
+    return changes
+
+
+def _known(scene: _Scene, keys: Sequence[str]) -> dict[int, IncidentInfo]:
+    """id -> the incidents a finding may belong to, unresolved first, then the newest."""
+    live = store.live_incidents(scene.run_id, scene.attempt, scene.now_ns - _DAY_NS)
+    missing = store.homes(scene.run_id, keys) - {info.id for info in live}
+    infos = [*live, *store.get_many(scene.run_id, missing)]
+    infos.sort(key=lambda i: (1, -i.id) if i.state is IncidentState.RESOLVED else (0, i.id))
+    return {info.id: info for info in infos}
+
+
+def _cases(run_id: int, known: dict[int, IncidentInfo]) -> list[Case]:
+    held = store.findings_by_incident(run_id, known)
+    return [
+        Case(
+            ref=info.id,
+            findings=tuple(held.get(info.id, ())),
+            resolved=info.state is IncidentState.RESOLVED,
+            reopenable=info.resolution == Resolution.CLOSED,
+        )
+        for info in known.values()
+    ]
+
+
+def _apply(scene: _Scene, info: IncidentInfo | None, case: Case) -> list[IncidentChange]:
+    """Write one changed case: its findings, its summary, its history, its state."""
+    summary = summarise(case.findings, scene.nodes)
+    changes = []
+    if info is None:
+        incident_id = store.add_incident(scene.run_id, scene.attempt, summary, scene.now_ns)
+        _opened(scene, incident_id, summary)
+        changes.append(IncidentChange(scene.run_id, incident_id, "opened"))
+    else:
+        incident_id = info.id
+        store.save_summary(info, summary)
+        changes.append(IncidentChange(scene.run_id, incident_id, "extended"))
+    store.save_findings(scene.run_id, case.findings, incident_id)
+    _remember(scene, incident_id, case)
+    onset = (summary.onset_step, summary.onset_time_ns)
+    if info is None or _onset(info) != onset:
+        _seek(scene, incident_id, onset)
+    return changes + _follow(scene, incident_id, case)
+
+
+def _seek(scene: _Scene, incident_id: int, onset: tuple[int | None, int]) -> bool:
+    """Look for the earliest moved signal; whether the answer is another one than before."""
+    step, time_ns = onset
+    if step is None:
+        return False
+    lr = roles.guess(info.key for info in metrics_store.keys(scene.run_id)).lr
+    moves = [
+        Move(moved.key, moved.departure.step, moved.departure.z)
+        for moved in metrics.moved_signals(scene.run_id, scene.attempt, step)
+        if moved.key != lr
+    ]
+    move, signal = first_move(moves, step), None
+    if move is not None:
+        rows = metrics_store.read_rows(
+            scene.run_id, scene.attempt, [move.series], move.step, move.step
+        )
+        moved_ns = int(rows[move.series][1][0]) if move.series in rows else time_ns
+        signal = as_signal(move, moved_ns, (step, time_ns))
+    look_again = next_look(step, scene.newest_step or step)
+    return store.save_earliest(scene.run_id, incident_id, signal, look_again)
+
+
+def _newest_step(run_id: int, attempt: int) -> int | None:
+    steps = [a.last_step for a in runs.attempts(run_id) if a.number == attempt]
+    return steps[0] if steps else None
+
+
+def _onset(info: IncidentInfo) -> tuple[int | None, int]:
+    return info.onset_step, info.onset_time_ns
+
+
+def _opened(scene: _Scene, incident_id: int, summary: Summary) -> None:
+    opened = store.EventInfo(scene.now_ns, "opened", f"opened: {summary.title}", SYSTEM.name)
+    store.add_events(scene.run_id, incident_id, [opened])
+    audit(
+        SYSTEM,
+        "incident.opened",
+        f"incident {incident_id}",
+        run_id=scene.run_id,
+        after={"state": "open", "kind": summary.kind, "title": summary.title},
+    )
+
+
+def _remember(scene: _Scene, incident_id: int, case: Case) -> None:
+    """A history line for each finding; those already there are left alone."""
+    lines = [
+        store.EventInfo(scene.now_ns, f"finding:{f.key}", f"{f.detector}: {f.title}", SYSTEM.name)
+        for f in case.findings
+    ]
+    store.add_events(scene.run_id, incident_id, lines)
+
+
+def _follow(scene: _Scene, incident_id: int, case: Case) -> list[IncidentChange]:
+    """Resolve what has ended by itself, reopen what came back."""
+    info = store.lock(scene.run_id, incident_id)
+    if info is None:
+        return []
+    now = Standing(info.state, info.resolution)
+    standing = None
+    if over(case.findings):
+        standing = transition(now, Act.RESOLVE, Resolution.CLOSED)
+    elif info.state is IncidentState.RESOLVED and info.resolution == Resolution.CLOSED:
+        standing = transition(now, Act.REOPEN)
+    if standing is None:
+        return []
+    return [_change_state(info, standing, scene.now_ns, SYSTEM, "")]
+
+
+_VERBS = {
+    IncidentState.OPEN: "reopened",
+    IncidentState.ACKNOWLEDGED: "acknowledged",
+    IncidentState.RESOLVED: "resolved",
+}
+
+
+def _change_state(
+    info: IncidentInfo, standing: Standing, now_ns: int, actor: Actor, reason: str
+) -> IncidentChange:
+    store.save_state(info, standing, now_ns, actor.name)
+    verb = _VERBS[standing.state]
+    how = f" ({standing.resolution})" if standing.resolution else ""
+    text = f"{verb}{how}{f': {reason}' if reason else ''}"
+    key = f"{verb}:{info.reopened}"
+    event = store.EventInfo(now_ns, key, text, actor.name)
+    store.add_events(info.run_id, info.id, [event])
+    audit(
+        actor,
+        f"incident.{verb}",
+        f"incident {info.id}",
+        run_id=info.run_id,
+        before={"state": info.state.value},
+        after={"state": standing.state.value, "resolution": standing.resolution},
+        reason=reason,
+    )
+    return IncidentChange(info.run_id, info.id, verb)

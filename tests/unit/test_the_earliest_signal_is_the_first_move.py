@@ -1,0 +1,44 @@
+"""incidents.domain.earliest."""
+
+import math
+
+import pytest
+
+from apps.incidents.domain.earliest import Move, as_signal, first_move, next_look
+from tests.incident_samples import at
+
+ONSET = 1001
+
+
+def test_the_first_to_move_wins():
+    moves = [Move("train/grad_norm", 1000, 9.0), Move("act_max/layers.4", 985, 7.0)]
+    assert first_move(moves, ONSET) == moves[1]
+
+
+def test_at_the_same_step_a_layer_says_more_than_the_whole_job():
+    moves = [Move("train/grad_norm", 1000, 90.0), Move("grad_norm/layers.4", 1000, 7.0)]
+    assert first_move(moves, ONSET) == moves[1]
+
+
+def test_of_two_layers_the_one_farther_out_wins():
+    moves = [Move("grad_norm/layers.4", 1000, 7.0), Move("grad_norm/layers.2", 1000, math.inf)]
+    assert first_move(moves, ONSET) == moves[1]
+
+
+@pytest.mark.parametrize("step", [700, 1002])
+def test_a_move_long_ago_or_after_the_onset_is_another_story(step):
+    assert first_move([Move("act_max/layers.4", step, 7.0)], ONSET) is None
+
+
+def test_nothing_moved():
+    assert first_move([], ONSET) is None
+
+
+def test_the_signal_names_layer_and_lead():
+    signal = as_signal(Move("act_max/layers.4", 985, 7.0), at(985), (ONSET, at(ONSET)))
+    assert (signal.layer, signal.lead_steps, signal.lead_s) == ("layers.4", 16, 16.0)
+
+
+@pytest.mark.parametrize("newest,again", [(1001, 1006), (1006, 1051), (1050, 1051), (1051, None)])
+def test_it_is_looked_at_again_until_a_move_has_had_time_to_last(newest, again):
+    assert next_look(ONSET, newest) == again

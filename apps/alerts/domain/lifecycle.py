@@ -103,15 +103,16 @@ def decide(
         return Decision()
     messages = {(m.kind, m.seq): m.status for m in existing}
     if incident.state is IncidentState.RESOLVED:
-        return Decision(_ended(incident, messages, now_ns, policy))
+        return Decision(_ended(incident, messages, now_ns, policy), _reminders(messages))
     episode = _closings(messages)
     wanted = (
         *_opening(incident, messages, now_ns, policy),
         *_reminder(incident, messages, now_ns, policy),
     )
     closing = (Kind.CLOSING, episode)
-    pending = messages.get(closing) is Status.PENDING
-    return Decision(wanted, (closing,) if pending else ())
+    back = (closing,) if messages.get(closing) is Status.PENDING else ()
+    attended = incident.state is IncidentState.ACKNOWLEDGED
+    return Decision(wanted, (*back, *(_reminders(messages) if attended else ())))
 
 
 def over(incident: IncidentInfo, now_ns: int, policy: AlertPolicy = DEFAULT_POLICY) -> bool:
@@ -173,11 +174,17 @@ def _hold_ns(incident: IncidentInfo, policy: AlertPolicy) -> int:
     return int(min(hold_s, policy.hold_max_s) * _SECOND_NS)
 
 
+def _reminders(messages: Messages) -> tuple[tuple[Kind, int], ...]:
+    """The reminders that wait to be sent."""
+    return tuple(m for m, s in messages.items() if m[0] is Kind.REMINDER and s is Status.PENDING)
+
+
 def _reminder(
     incident: IncidentInfo, messages: Messages, now_ns: int, policy: AlertPolicy
 ) -> list[Wanted]:
-    """The next reminder, while nobody has acknowledged."""
-    if incident.state is not IncidentState.OPEN:
+    """The next reminder, once the opening message is out and while nobody has acknowledged."""
+    announced = messages.get((Kind.OPENING, _closings(messages))) in DONE
+    if incident.state is not IncidentState.OPEN or not announced:
         return []
     past = [seq for (kind, seq), s in messages.items() if kind is Kind.REMINDER and s in DONE]
     seq = max(past, default=0) + 1

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from apps.alerts.domain.lifecycle import Kind
-from apps.core.records import Candidate, FindingSeverity
+from apps.core.records import Candidate, Evidence, Finding, FindingSeverity
 from apps.incidents.domain.incident import IncidentInfo, IncidentState
+from apps.incidents.domain.summary import telling
 
 SUBJECT_LENGTH = 78
 _RUN_LENGTH = 28
@@ -39,6 +41,7 @@ class MailFacts:
     over: bool
     subject: str = ""
     candidates: tuple[Candidate, ...] = ()
+    findings: tuple[Finding, ...] = ()
     plot_alt: str = ""
 
     @property
@@ -126,25 +129,36 @@ def ending(facts: MailFacts) -> str:
     return words.get(facts.incident.resolution, "") if facts.over else ""
 
 
-def evidence_lines(incident: IncidentInfo, limit: int = 6) -> list[str]:
-    """What speaks for it: the cause, the earliest signal, the first suspects."""
+def evidence_lines(facts: MailFacts) -> list[str]:
+    """What speaks for it: the cause, the earliest signal, the first suspects, the rule that
+    fired; every text once."""
+    incident = facts.incident
     lines = [f"Cause: {incident.cause_hint}"]
-    signal = incident.earliest_signal
-    if signal is not None:
-        lead_text = (
-            f", {signal.lead_steps} steps ({duration(signal.lead_s)}) before the onset"
-            if signal.lead_steps
-            else ""
-        )
-        lines.append(f"Earliest signal: {signal.series} at step {signal.step:,}{lead_text}")
+    lines += _texts(incident.hypotheses[0].evidence) if incident.hypotheses else []
+    lines += _signal_line(incident)
     for suspect in incident.suspects[:2]:
         who = " ".join(_who(suspect.rank, suspect.node))
         fault = suspect.fault_class.replace("_", " ")
         lines.append(f"Suspect: {who}, {fault}, confidence {suspect.confidence:.0%}")
-        lines.extend(f"  {e.text}" for e in suspect.evidence[:2])
-    for hypothesis in incident.hypotheses[:1]:
-        lines.extend(f"  {e.text}" for e in hypothesis.evidence[:2] if e.text not in str(lines))
-    return lines[: limit + 4]
+        lines += _texts(suspect.evidence)
+    if facts.findings:
+        main = telling(facts.findings)
+        lines += [f"Rule: {main.facts['rule']}"] if main.facts.get("rule") else []
+        lines += _texts(main.evidence)
+    return list(dict.fromkeys(lines))
+
+
+def _texts(evidence: Sequence[Evidence], limit: int = 3) -> list[str]:
+    return [f"Evidence: {e.text}" for e in evidence[:limit]]
+
+
+def _signal_line(incident: IncidentInfo) -> list[str]:
+    signal = incident.earliest_signal
+    if signal is None:
+        return []
+    ahead = f"{signal.lead_steps} steps ({duration(signal.lead_s)}) before the onset"
+    where = f"Earliest signal: {signal.series} at step {signal.step:,}"
+    return [f"{where}, {ahead}" if signal.lead_steps else where]
 
 
 def _who(rank: int | None, node: str | None) -> list[str]:

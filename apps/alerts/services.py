@@ -1,0 +1,246 @@
+"""Messages: planned in the transaction of their cause, sent by a worker, never lost."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.mail import EmailMultiAlternatives
+from django.db import transaction
+
+from apps.accounts import store as accounts
+from apps.alerts import store
+from apps.alerts.domain import lifecycle, mail
+from apps.alerts.domain.lifecycle import AlertPolicy, Kind, Message
+from apps.alerts.domain.mail import MailFacts
+from apps.alerts.store import Address, Claimed
+from apps.alerts.transports.email import message, plot
+from apps.alerts.transports.email.transport import DEFAULT_RETRY, RetryPolicy, hand_over
+from apps.core.clock import now_ns as clock_ns
+from apps.core.queue import Job, enqueue
+from apps.core.records import Candidate
+from apps.incidents import store as incidents
+from apps.incidents.domain.incident import IncidentInfo
+from apps.metrics import store as metrics
+from apps.metrics.domain import roles
+from apps.runs import store as runs
+
+log = logging.getLogger(__name__)
+
+_SECOND_NS = 1_000_000_000
+_PLOT_STEPS = 150
+T = TypeVar("T")
+Candidates = Callable[[int, IncidentInfo], Sequence[Candidate]]
+
+
+class Touched(Protocol):
+    """A change that names its incident, such as `IncidentChange`."""
+
+    @property
+    def run_id(self) -> int: ...
+
+    @property
+    def incident_id(self) -> int | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class SendPolicy:
+    """How messages are handed over.
+
+    retry: at once; when that fails the message waits backoff_s * 2^tries, at most
+    backoff_max_s. lease_s: how long a claim holds; longer than the
+    slowest delivery (tries * SMTP time-out), because after it another worker sends the message.
+    limit: messages of one call, so that one task stays short.
+    """
+
+    retry: RetryPolicy = DEFAULT_RETRY
+    backoff_s: float = 15.0
+    backoff_max_s: float = 3600.0
+    lease_s: float = 180.0
+    limit: int = 100
+
+
+DEFAULT_SENDING = SendPolicy()
+
+
+# -- planning
+
+
+def plan(changes: Sequence[Touched], now_ns: int) -> int:
+    """Outbox rows for the changed incidents, in the caller's transaction; how many changed.
+
+    Looks at the incidents as they are now, not at what the changes say, so that it may be
+    repeated. A worker is woken on commit; should that fail, the periodic `send` finds the rows.
+    """
+    touched = {(c.run_id, c.incident_id) for c in changes if c.incident_id is not None}
+    planned = 0
+    for run_id, incident_id in sorted(touched):
+        for incident in incidents.get_many(run_id, [incident_id]):
+            planned += _plan(incident, now_ns)
+    if planned:
+        enqueue(Job.ALERTS_SEND)
+    return planned
+
+
+def sweep(now_ns: int, policy: AlertPolicy = lifecycle.DEFAULT_POLICY) -> int:
+    """Plan for every paging incident of the last day, whoever forgot to; rows that changed.
+
+    Also the place where reminders come from.
+    """
+    since_ns = now_ns - int(policy.late_s * _SECOND_NS)
+    return sum(_plan(incident, now_ns) for incident in incidents.paging(since_ns))
+
+
+def _plan(incident: IncidentInfo, now_ns: int) -> int:
+    if not incident.page:
+        return 0
+    existing = store.messages(incident.run_id, incident.id)
+    everybody = sorted({*recipients(incident.run_id), *existing})
+    return sum(_plan_for(incident, to, existing.get(to, []), now_ns) for to in everybody)
+
+
+def _plan_for(
+    incident: IncidentInfo, recipient: str, existing: Sequence[Message], now_ns: int
+) -> int:
+    """One recipient's messages. A worker runs this outside of a transaction and only for the
+    recipient it has served, so that it cannot wait in a circle with a writer or another worker."""
+    address = Address(incident.run_id, incident.id, recipient)
+    decision = lifecycle.decide(incident, existing, now_ns)
+    planned = sum(store.plan(address, wanted, now_ns) for wanted in decision.wanted)
+    for kind, seq in decision.withdrawn:
+        store.withdraw(address, kind, seq)
+    return planned
+
+
+def recipients(run_id: int) -> list[str]:
+    """Who gets the messages of a run: those entered for it, else ALERT_RECIPIENTS, else every
+    user with an address, else the sender itself, so that no alert is without an addressee."""
+    return (
+        store.recipients(run_id)
+        or list(settings.ALERT_RECIPIENTS)
+        or accounts.mail_addresses()
+        or [settings.DEFAULT_FROM_EMAIL]
+    )
+
+
+# -- sending
+
+
+def send_due(
+    candidates: Candidates,
+    *,
+    clock: Callable[[], int] = clock_ns,
+    policy: SendPolicy = DEFAULT_SENDING,
+) -> int:
+    """Send what is due, oldest first; how many messages were sent.
+
+    candidates: `rollbacks.services.candidates`, passed in because rollbacks lie above alerts.
+    Every message is claimed and committed before it is sent. A worker that dies after the mail
+    server's answer and before the commit of "sent" (a few milliseconds) makes another worker send
+    it again when the claim runs out: at least once, with the same Message-ID, so that receivers
+    that fold doubles show one.
+    """
+    sent = 0
+    for _ in range(policy.limit):
+        claimed = store.claim(clock(), int(policy.lease_s * _SECOND_NS), 1)
+        if not claimed:
+            break
+        sent += _deliver(claimed[0], candidates, clock, policy)
+    return sent
+
+
+def _deliver(
+    claimed: Claimed, candidates: Candidates, clock: Callable[[], int], policy: SendPolicy
+) -> bool:
+    """Whether the message went out; whatever happens, the claim is settled."""
+    try:
+        facts = _facts(claimed, candidates, clock())
+        if facts is None:
+            store.mark_withdrawn(claimed)
+            return False
+        hand_over(_build(facts), policy.retry)
+    except Exception as error:
+        log.exception("alerts.send_failed", extra={"address": claimed.address})
+        wait_s = min(policy.backoff_s * 2.0 ** min(claimed.tries, 30), policy.backoff_max_s)
+        due_ns = clock() + int(wait_s * _SECOND_NS)
+        store.put_back(claimed, due_ns, f"{type(error).__name__}: {error}")
+        return False
+    _settle(claimed, facts, clock())
+    return True
+
+
+def _facts(claimed: Claimed, candidates: Candidates, now_ns: int) -> MailFacts | None:
+    """What the message says, None if it lost its reason."""
+    address = claimed.address
+    found = incidents.get_many(address.run_id, [address.incident_id])
+    if not found or not lifecycle.still_wanted(claimed.kind, found[0]):
+        return None
+    incident = found[0]
+    over = claimed.kind is Kind.CLOSING or lifecycle.over(incident, now_ns)
+    return MailFacts(
+        kind=claimed.kind,
+        seq=claimed.seq,
+        incident=incident,
+        run_key=runs.run_by_id(address.run_id).key,
+        recipient=address.recipient,
+        site_url=settings.PUBLIC_URL,
+        host=urlsplit(settings.PUBLIC_URL).hostname or "localhost",
+        now_ns=now_ns,
+        over=over,
+        subject=store.opening_subject(address),
+        candidates=()
+        if over
+        else _optional(lambda: tuple(candidates(address.run_id, incident)), ()),
+    )
+
+
+def _build(facts: MailFacts) -> EmailMultiAlternatives:
+    curve = _optional(lambda: _curve(facts.incident), None)
+    png = _optional(lambda: plot.draw(curve), b"") if curve else b""
+    told = replace(facts, plot_alt=plot.describe(curve)) if curve else facts
+    return message.build(told, png, settings.DEFAULT_FROM_EMAIL)
+
+
+def _optional(make: Callable[[], T], fallback: T) -> T:
+    """A part of the message that must never keep it from being sent."""
+    try:
+        return make()
+    except Exception:
+        log.exception("alerts.part_failed")
+        return fallback
+
+
+def _curve(incident: IncidentInfo) -> plot.Curve | None:
+    """The loss around the onset, or up to the end of a dead job; None if the run logs none."""
+    loss = roles.guess(info.key for info in metrics.keys(incident.run_id)).loss
+    if loss is None or incident.onset_step is None:
+        return None
+    first = max(0, incident.onset_step - _PLOT_STEPS)
+    rows = metrics.read_rows(
+        incident.run_id, incident.attempt, [loss], first, incident.onset_step + _PLOT_STEPS
+    )
+    if loss not in rows:
+        return None
+    step, _, value = rows[loss]
+    return plot.Curve(loss, step, value, incident.onset_step)
+
+
+def _settle(claimed: Claimed, facts: MailFacts, now_ns: int) -> None:
+    """Record that it is sent, and then plan what follows from that.
+
+    The planning has a transaction of its own: should it fail, the message still counts as sent
+    and the periodic scan plans again.
+    """
+    base = facts.subject or mail.subject_of(facts.incident, facts.run_key)
+    with transaction.atomic():
+        store.mark_sent(claimed, base, now_ns)
+        if claimed.kind is Kind.OPENING and facts.over:
+            store.mark_folded(claimed.address, claimed.seq, now_ns)
+    address = claimed.address
+    for incident in incidents.get_many(address.run_id, [address.incident_id]):
+        existing = store.messages(address.run_id, address.incident_id)
+        _plan_for(incident, address.recipient, existing[address.recipient], now_ns)

@@ -1,0 +1,209 @@
+"""Every statement against the tables of alerts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db import connection
+from django.db.models import Q, QuerySet
+
+from apps.alerts.domain.lifecycle import Kind, Message, Status, Wanted
+from apps.alerts.models import Notification, Recipient
+
+MAX_PAGE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """The key of a message: who gets it about which incident."""
+
+    run_id: int
+    incident_id: int
+    recipient: str
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A message this worker has taken and must send or release."""
+
+    address: Address
+    kind: Kind
+    seq: int
+    tries: int
+    planned_at_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One line of the delivery log."""
+
+    run_id: int
+    incident_id: int
+    recipient: str
+    kind: str
+    seq: int
+    status: str
+    due_at_ns: int
+    planned_at_ns: int
+    sent_at_ns: int | None
+    latency_ms: int | None
+    tries: int
+    error: str
+    subject: str
+
+
+# -- who
+
+
+def recipients(run_id: int) -> list[str]:
+    """Addresses entered for this run or for every run; [] if nobody was entered."""
+    rows = Recipient.objects.filter(Q(run_id=run_id) | Q(run_id__isnull=True), active=True)
+    return sorted(set(rows.values_list("address", flat=True)))
+
+
+def add_recipient(address: str, run_id: int | None = None) -> None:
+    """From now on this address gets the messages of the run, or of every run."""
+    Recipient.objects.get_or_create(address=address, run_id=run_id)
+
+
+# -- the outbox
+
+
+def messages(run_id: int, incident_id: int) -> dict[str, list[Message]]:
+    """recipient -> the messages there are. -- uses the primary key"""
+    found: dict[str, list[Message]] = {}
+    for row in Notification.objects.filter(run_id=run_id, incident_id=incident_id):
+        message = Message(Kind(row.kind), row.seq, Status(row.status))
+        found.setdefault(row.recipient, []).append(message)
+    return found
+
+
+def plan(address: Address, wanted: Wanted, now_ns: int) -> bool:
+    """Add a message, revive a withdrawn one, or bring one forward; whether anything changed.
+
+    A message that was sent or folded stays as it is, one that failed keeps its back-off.
+    """
+    sql = """
+        INSERT INTO alerts_notification AS n
+          (run_id, incident_id, recipient, kind, seq, status, due_at_ns, planned_at_ns,
+           claimed_until_ns, tries, subject, error)
+        VALUES (%s, %s, %s, %s, %s, 'pending', %s, %s, 0, 0, '', '')
+        ON CONFLICT (run_id, incident_id, recipient, kind, seq) DO UPDATE SET
+          status = 'pending', due_at_ns = EXCLUDED.due_at_ns
+        WHERE n.status = 'withdrawn'
+           OR (n.status = 'pending' AND n.tries = 0 AND n.due_at_ns <> EXCLUDED.due_at_ns)
+    """
+    row = (*_key(address), wanted.kind.value, wanted.seq, wanted.due_ns, now_ns)
+    with connection.cursor() as cursor:
+        cursor.execute(sql, row)
+        return bool(cursor.rowcount)
+
+
+def _key(address: Address) -> tuple[int, int, str]:
+    return address.run_id, address.incident_id, address.recipient
+
+
+def withdraw(address: Address, kind: Kind, seq: int) -> None:
+    """Drop a message that is not sent yet."""
+    pending = _rows(address, kind, seq).filter(status=Status.PENDING.value)
+    pending.update(status=Status.WITHDRAWN.value)
+
+
+def claim(now_ns: int, lease_ns: int, limit: int) -> list[Claimed]:
+    """Take messages that are due, the longest due first; others skip them for `lease_ns`.
+
+    Committed before anything is sent: a worker killed while sending leaves its claim to expire.
+    -- uses ix_notification_due
+    """
+    sql = """
+        UPDATE alerts_notification AS n
+        SET claimed_until_ns = %s, tries = n.tries + 1
+        FROM (
+          SELECT run_id, incident_id, recipient, kind, seq FROM alerts_notification
+          WHERE status = 'pending' AND due_at_ns <= %s AND claimed_until_ns <= %s
+          ORDER BY due_at_ns LIMIT %s FOR UPDATE SKIP LOCKED
+        ) AS due
+        WHERE n.run_id = due.run_id AND n.incident_id = due.incident_id
+          AND n.recipient = due.recipient AND n.kind = due.kind AND n.seq = due.seq
+        RETURNING n.run_id, n.incident_id, n.recipient, n.kind, n.seq, n.tries, n.planned_at_ns
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(sql, (now_ns + lease_ns, now_ns, now_ns, limit))
+        rows = cursor.fetchall()
+    return [
+        Claimed(Address(run, incident, to), Kind(kind), seq, tries, planned)
+        for run, incident, to, kind, seq, tries, planned in rows
+    ]
+
+
+def mark_sent(claimed: Claimed, subject: str, now_ns: int) -> None:
+    """The mail server has taken it."""
+    _row(claimed).update(
+        status=Status.SENT.value,
+        sent_at_ns=now_ns,
+        latency_ms=max(0, now_ns - claimed.planned_at_ns) // 1_000_000,
+        subject=subject[:200],
+        error="",
+        claimed_until_ns=0,
+    )
+
+
+def mark_folded(address: Address, seq: int, now_ns: int) -> None:
+    """The closing message of this episode was said by the opening one."""
+    Notification.objects.update_or_create(
+        run_id=address.run_id,
+        incident_id=address.incident_id,
+        recipient=address.recipient,
+        kind=Kind.CLOSING.value,
+        seq=seq,
+        defaults={
+            "status": Status.FOLDED.value,
+            "due_at_ns": now_ns,
+            "planned_at_ns": now_ns,
+        },
+    )
+
+
+def mark_withdrawn(claimed: Claimed) -> None:
+    """It lost its reason while it waited."""
+    _row(claimed).update(status=Status.WITHDRAWN.value, claimed_until_ns=0)
+
+
+def put_back(claimed: Claimed, due_ns: int, error: str) -> None:
+    """It could not be sent; next try at `due_ns`."""
+    _row(claimed).update(due_at_ns=due_ns, claimed_until_ns=0, error=error[:2_000])
+
+
+def opening_subject(address: Address) -> str:
+    """The subject of the opening message this recipient got, "" before it was sent."""
+    row = _rows(address, Kind.OPENING, 0).first()
+    return row.subject if row else ""
+
+
+def due_count(now_ns: int) -> int:
+    """How many messages are overdue. -- uses ix_notification_due"""
+    return Notification.objects.filter(status=Status.PENDING.value, due_at_ns__lte=now_ns).count()
+
+
+def deliveries(limit: int = 50, run_id: int | None = None) -> list[Delivery]:
+    """The delivery log, newest first. -- uses ix_notification_newest"""
+    rows = Notification.objects.order_by("-planned_at_ns")
+    if run_id is not None:
+        rows = rows.filter(run_id=run_id)
+    names = Delivery.__slots__
+    page = rows[: min(limit, MAX_PAGE)]
+    return [Delivery(**{name: getattr(row, name) for name in names}) for row in page]
+
+
+def _rows(address: Address, kind: Kind, seq: int) -> QuerySet[Notification]:
+    return Notification.objects.filter(
+        run_id=address.run_id,
+        incident_id=address.incident_id,
+        recipient=address.recipient,
+        kind=kind.value,
+        seq=seq,
+    )
+
+
+def _row(claimed: Claimed) -> QuerySet[Notification]:
+    return _rows(claimed.address, claimed.kind, claimed.seq)

@@ -1,0 +1,65 @@
+"""The one function that turns facts into a message. An upgrade of Django touches only this file."""
+
+from __future__ import annotations
+
+from email.mime.image import MIMEImage
+from email.utils import formatdate
+from typing import Any
+
+from django.core.mail import EmailMultiAlternatives
+from django.template.loader import render_to_string
+
+from apps.alerts.domain import mail
+from apps.alerts.domain.mail import MailFacts
+from apps.alerts.transports.email.plot import HEIGHT_PX, WIDTH_PX
+
+PLOT_ID = "plot"
+
+
+def build(facts: MailFacts, plot_png: bytes, sender: str) -> EmailMultiAlternatives:
+    """multipart/related(multipart/alternative(text, html), image/png), or without the image
+    when there is no plot.
+
+    Django 5.2 attaches inline images through the undocumented `mixed_subtype`; Django 6.1 raises
+    AttributeError for it. There, attach an `email.message.MIMEPart` instead (the image then sits
+    in multipart/mixed) and change the golden file beside the test.
+    """
+    context = _context(facts, has_plot=bool(plot_png))
+    message = EmailMultiAlternatives(
+        subject=mail.subject(facts),
+        body=render_to_string("alerts/email/incident.txt", context),
+        from_email=sender,
+        to=[facts.recipient],
+        headers=mail.headers(facts) | {"Date": formatdate(facts.now_ns / 1e9, usegmt=True)},
+    )
+    message.attach_alternative(render_to_string("alerts/email/incident.html", context), "text/html")
+    if plot_png:
+        message.mixed_subtype = "related"  # type: ignore[attr-defined]
+        message.attach(_inline(plot_png))
+    return message
+
+
+def _inline(png: bytes) -> MIMEImage:
+    image = MIMEImage(png, "png")
+    image.add_header("Content-ID", f"<{PLOT_ID}>")
+    image.add_header("Content-Disposition", "inline", filename="loss.png")
+    return image
+
+
+def _context(facts: MailFacts, *, has_plot: bool) -> dict[str, Any]:
+    incident = facts.incident
+    age_s = (facts.now_ns - incident.onset_time_ns) / 1e9
+    return {
+        "facts": facts,
+        "incident": incident,
+        "lead": mail.lead(facts),
+        "ending": mail.ending(facts),
+        "since": mail.clock(incident.onset_time_ns),
+        "step": "" if incident.onset_step is None else f"{incident.onset_step:,}",
+        "age": mail.duration(age_s),
+        "evidence": mail.evidence_lines(facts),
+        "candidates": mail.candidate_lines(facts.candidates),
+        "plot_cid": PLOT_ID if has_plot else "",
+        "plot_width": WIDTH_PX,
+        "plot_height": HEIGHT_PX,
+    }

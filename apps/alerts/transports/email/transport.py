@@ -1,0 +1,38 @@
+"""Handing a message to the mail server."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from smtplib import SMTPException, SMTPServerDisconnected
+
+from django.core.mail import EmailMultiAlternatives, get_connection
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """Tries at once, `pause_s` apart, as healthchecks does."""
+
+    tries: int = 3
+    pause_s: float = 1.0
+
+
+DEFAULT_RETRY = RetryPolicy()
+
+
+def hand_over(message: EmailMultiAlternatives, policy: RetryPolicy = DEFAULT_RETRY) -> None:
+    """Returns once the mail server has taken the message.
+
+    Raises the last SMTPException or OSError after `tries` failures. Blocks for up to
+    tries * (EMAIL_TIMEOUT + pause_s).
+    """
+    for left in reversed(range(policy.tries)):
+        try:
+            if not get_connection().send_messages([message]):
+                raise SMTPServerDisconnected("the mail server took no message")
+        except (SMTPException, OSError):
+            if left == 0:
+                raise
+            time.sleep(policy.pause_s)
+        else:
+            return

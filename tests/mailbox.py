@@ -1,0 +1,62 @@
+"""A real SMTP server for tests."""
+
+from __future__ import annotations
+
+import asyncio
+import email
+import email.policy
+import logging
+import socket
+import threading
+from dataclasses import dataclass, field
+from email.message import EmailMessage
+from typing import Any
+
+from aiosmtpd.controller import Controller
+
+_A_LONG_TIME_S = 3600.0
+
+
+@dataclass
+class Mailbox:
+    """What the server took.
+
+    refuse: the next so many messages get a temporary error. stall: messages are read and never
+    answered; `entered` is set when one hangs.
+    """
+
+    received: list[EmailMessage] = field(default_factory=list)
+    envelopes: list[tuple[str, list[str]]] = field(default_factory=list)
+    refuse: int = 0
+    offered: int = 0
+    stall: bool = False
+    entered: threading.Event = field(default_factory=threading.Event)
+
+    async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:
+        """aiosmtpd's hook."""
+        self.offered += 1
+        if self.stall:
+            self.entered.set()
+            await asyncio.sleep(_A_LONG_TIME_S)
+        if self.refuse:
+            self.refuse -= 1
+            return "451 try again later"
+        parsed = email.message_from_bytes(envelope.content, policy=email.policy.default)
+        assert isinstance(parsed, EmailMessage)
+        self.received.append(parsed)
+        self.envelopes.append((envelope.mail_from, envelope.rcpt_tos))
+        return "250 taken"
+
+    def subjects(self) -> list[str]:
+        """Subjects in the order of arrival."""
+        return [str(message["Subject"]) for message in self.received]
+
+
+def serve(mailbox: Mailbox) -> Controller:
+    """A running server on a free loopback port; `stop()` ends it."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    logging.getLogger("mail.log").setLevel(logging.WARNING)
+    controller = Controller(mailbox, hostname="127.0.0.1", port=port)
+    controller.start()
+    return controller

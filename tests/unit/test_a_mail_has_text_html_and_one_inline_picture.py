@@ -1,0 +1,150 @@
+"""alerts.transports.email.message: the structure of the message, guarded by golden files.
+
+After a wanted change: look at the difference, then write the new text into tests/samples/mail/.
+"""
+
+import email
+import email.policy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from apps.alerts.domain.lifecycle import Kind
+from apps.alerts.domain.mail import MailFacts
+from apps.alerts.transports.email.message import build
+from apps.alerts.transports.email.plot import Curve, describe, draw
+from apps.core.records import Candidate, Evidence, Suspect
+from apps.incidents.domain.incident import IncidentState
+from tests.incident_samples import SECOND, at, incident
+
+GOLDEN = Path(__file__).parents[1] / "samples" / "mail"
+
+
+def _curve():
+    step = np.arange(900, 1100, dtype=np.int64)
+    loss = np.where(step < 1001, 0.97, 3.5)
+    loss[150] = np.nan
+    return Curve("train/loss", step, loss, 1001)
+
+
+def _opening(**fields):
+    suspect = Suspect(5, "gpu-b02", "silent_data_corruption", 0.7, (Evidence("rank 5 at 2.8"),))
+    values = {
+        "incident": incident(suspects=(suspect,)),
+        "run_key": "lrbump",
+        "recipient": "oncall@example.org",
+        "site_url": "https://lastgood.example.org",
+        "host": "lastgood.example.org",
+        "now_ns": at(1003) + 5 * SECOND,
+        "candidates": (Candidate(900, 0, "/c/900", True, "headers_verified", (), 101, 0.1, 0, 1),),
+        "plot_alt": describe(_curve()),
+        **fields,
+    }
+    return MailFacts(**{"kind": Kind.OPENING, "seq": 0, "over": False, **values})
+
+
+def _closing():
+    over = incident(
+        state=IncidentState.RESOLVED,
+        resolved_at_ns=at(1003) + 840 * SECOND,
+        resolution="recovered",
+    )
+    subject = "CRITICAL lrbump: Loss 0.97 -> 3.65 since step 1,001 (INC-42)"
+    return _opening(
+        kind=Kind.CLOSING,
+        over=True,
+        incident=over,
+        subject=subject,
+        candidates=(),
+        now_ns=at(1003) + 841 * SECOND,
+    )
+
+
+def _parsed(facts, png):
+    message = build(facts, png, "Lastgood <lastgood@example.org>").message()
+    return email.message_from_bytes(message.as_bytes(), policy=email.policy.default)
+
+
+def _tree(part, depth=0):
+    name = "  " * depth + part.get_content_type()
+    children = part.iter_parts() if part.is_multipart() else ()
+    return "\n".join([name, *(_tree(child, depth + 1) for child in children)])
+
+
+def _golden(message):
+    headers = "\n".join(
+        f"{name}: {value}" for name, value in message.items() if name != "Content-Type"
+    )
+    text = message.get_body(("plain",)).get_content()
+    html = message.get_body(("html",)).get_content()
+    return f"{headers}\n\n{_tree(message)}\n\n{text}\n{html}"
+
+
+@pytest.mark.parametrize("name,facts", [("opening", _opening()), ("closing", _closing())])
+def test_the_message_is_the_golden_one(name, facts):
+    assert _golden(_parsed(facts, b"\x89PNG")) == (GOLDEN / f"{name}.txt").read_text()
+
+
+def test_the_picture_is_related_to_the_html_by_its_content_id():
+    message = _parsed(_opening(), b"\x89PNG")
+    assert _tree(message) == "\n".join(
+        [
+            "multipart/related",
+            "  multipart/alternative",
+            "    text/plain",
+            "    text/html",
+            "  image/png",
+        ]
+    )
+    picture = list(message.iter_parts())[1]
+    assert picture["Content-ID"] == "<plot>"
+    assert picture.get_content_disposition() == "inline"
+    assert 'src="cid:plot"' in message.get_body(("html",)).get_content()
+
+
+def test_without_a_picture_it_is_a_plain_alternative():
+    message = _parsed(_opening(plot_alt=""), b"")
+    assert _tree(message) == "multipart/alternative\n  text/plain\n  text/html"
+    assert "cid:" not in message.get_body(("html",)).get_content()
+
+
+def test_words_from_outside_are_escaped_in_the_html_and_kept_in_the_text():
+    nasty = _opening(incident=incident(title="Loss <script>alert(1)</script> & co"))
+    message = _parsed(nasty, b"")
+    assert "<script>" not in message.get_body(("html",)).get_content()
+    assert "Loss <script>alert(1)</script> & co" in message.get_body(("plain",)).get_content()
+
+
+def test_a_header_cannot_be_smuggled_in():
+    message = _parsed(_opening(run_key="x\nBcc: thief@example.org"), b"")
+    assert message["Bcc"] is None
+    assert message["X-Run"] == "x Bcc: thief@example.org"
+
+
+def test_the_whole_message_is_small():
+    assert len(build(_opening(), draw(_curve()), "a@b.c").message().as_bytes()) < 60_000
+
+
+def test_the_picture_is_a_png_of_the_promised_size():
+    png = draw(_curve())
+    assert png[:8] == b"\x89PNG\r\n\x1a\n"
+    assert (int.from_bytes(png[16:20]), int.from_bytes(png[20:24])) == (600, 240)
+
+
+def test_the_picture_is_told_in_numbers():
+    assert describe(_curve()) == (
+        "train/loss, steps 900 to 1,099: median 0.97 before, median 3.5 from step 1,001 on, "
+        "1 NaN or inf"
+    )
+
+
+@pytest.mark.parametrize("values", [[], [np.nan, np.inf], [np.nan]])
+def test_nothing_finite_makes_no_picture(values):
+    step = np.arange(len(values), dtype=np.int64)
+    assert draw(Curve("train/loss", step, np.array(values, dtype=np.float64), 1)) == b""
+
+
+def test_huge_values_can_be_drawn():
+    values = np.array([1.0, 1e308, 2.0, -np.inf])
+    assert draw(Curve("train/loss", np.arange(4, dtype=np.int64), values, 1))

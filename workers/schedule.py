@@ -1,0 +1,46 @@
+"""Every periodic task, in one table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from apps.core.queue import Job
+
+
+@dataclass(frozen=True, slots=True)
+class Periodic:
+    """A job and how often it runs. why: what would go wrong without it."""
+
+    job: Job
+    every_s: float
+    why: str
+
+
+SCHEDULE = (
+    Periodic(
+        Job.ALERTS_SEND,
+        10.0,
+        "sends messages whose wake-up was lost with the broker, plans reminders and the closing "
+        "messages that wait for their hold time",
+    ),
+    Periodic(
+        Job.DETECT_CATCH_UP,
+        10.0,
+        "analyses what a writer wrote and then died before analysing; looks again at dead jobs "
+        "whose late log lines are still awaited",
+    ),
+    Periodic(Job.METRICS_COMPACT, 300.0, "merges small metric blocks, so that reading stays fast"),
+)
+
+
+def beat_schedule() -> dict[str, dict[str, Any]]:
+    """The table in Celery's form. A run that is not picked up before the next one expires."""
+    return {
+        entry.job.value: {
+            "task": entry.job.value,
+            "schedule": entry.every_s,
+            "options": {"expires": entry.every_s},
+        }
+        for entry in SCHEDULE
+    }

@@ -132,6 +132,7 @@ class RankLog(models.Model):
     progress_ns = models.BigIntegerField(null=True)
     progress_source = models.TextField()
     progress_seq = models.BigIntegerField()
+    pace_ns = models.BigIntegerField(null=True)
 
 
 class Triage(models.Model):

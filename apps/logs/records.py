@@ -25,7 +25,10 @@ class LinesWritten:
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """One line as read back; the fields of LogLine and its place. node: None if unknown."""
+    """One line as read back; the fields of LogLine and its place. node: None if unknown.
+
+    source: the file; `#1` behind it for what came after its first rotation.
+    """
 
     attempt: int
     node: str | None

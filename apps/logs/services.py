@@ -13,7 +13,7 @@ from apps.logs.domain.classify import taxonomy
 from apps.logs.domain.first_failure import Verdict, first_failure
 from apps.logs.domain.ranks import RankState
 from apps.logs.domain.report import finding_of, fingerprint, recovered_finding
-from apps.logs.domain.settle import Action, SettlePolicy, is_due, settle
+from apps.logs.domain.settle import Action, Judged, SettlePolicy, is_due, settle
 from apps.runs import store as runs
 
 POLICY = SettlePolicy()
@@ -23,7 +23,8 @@ def triage(run_id: int, attempt: int, now_ns: int) -> list[Finding]:
     """The failure finding of an attempt if it is new or changed, else []. Idempotent.
 
     One indexed read when nothing went wrong since. A failure is what an agent reports, or an
-    error without later progress of its rank: on half of the ranks at once, or for 20 s. The
+    error without later progress of its rank: on half of the ranks (3 at least) at once, or for
+    20 s or three times the job's pace. The
     finding keeps its key and is refined while lines arrive; facts["settled"] is False until 3 s
     pass without a change. look_again_ns() says when to call again although nothing arrives.
     """
@@ -31,14 +32,14 @@ def triage(run_id: int, attempt: int, now_ns: int) -> list[Finding]:
         state = store.take_triage(run_id, attempt)
         if state is None or not is_due(state, now_ns):
             return []
-        verdict = _verdict(run_id, attempt)
-        decision = settle(
-            state,
-            fingerprint(verdict) if verdict is not None else None,
+        states = store.rank_states(run_id, attempt)
+        verdict = _verdict(run_id, attempt, states)
+        judged = Judged(
+            fingerprint=fingerprint(verdict) if verdict is not None else None,
             confirmed=verdict is not None and verdict.confirmed,
-            now_ns=now_ns,
-            policy=POLICY,
+            pace_ns=max((s.pace_ns for s in states if s.pace_ns is not None), default=None),
         )
+        decision = settle(state, judged, now_ns=now_ns, policy=POLICY)
         version = taxonomy().version
         store.save_triage(run_id, attempt, replace(decision.state, taxonomy_version=version))
     if decision.action is Action.RECOVERED:
@@ -58,8 +59,7 @@ def unsettled(now_ns: int) -> list[tuple[int, int]]:
     return store.open_triages(now_ns)
 
 
-def _verdict(run_id: int, attempt: int) -> Verdict | None:
-    states = store.rank_states(run_id, attempt)
+def _verdict(run_id: int, attempt: int, states: list[RankState]) -> Verdict | None:
     rows = store.event_rows(run_id, attempt, states)
     if not rows:
         return None

@@ -16,6 +16,7 @@ _RANK = re.compile(r"\brank\s*: (\d+) \(local_rank: (\d+)\)")
 _CODE = re.compile(r"\bexitcode\s*: (-?\d+)\s*\(pid: (\d+)\)")
 _STOPPED = re.compile(r"got signal: (\d+)|Received (?:Signals\.)?(\w+) death signal")
 _SIGNALS = {"SIGINT": 2, "SIGTERM": 15, "SIGHUP": 1, "SIGQUIT": 3}
+_HOST = re.compile(r"^\s*host\s*: (\S+)")
 _ROOT = "Root Cause (first observed failure)"
 
 
@@ -29,7 +30,7 @@ class AgentLine:
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """How a process ended. code: negative = killed by that signal."""
+    """How a process ended. code: negative = killed by that signal. host: as torchrun names it."""
 
     rank: int | None
     local_rank: int | None
@@ -37,6 +38,7 @@ class Exit:
     code: int
     time_ns: int
     text: str
+    host: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,7 @@ class _Reader:
         self.named_root: int | None = None
         self.stopped_by: int | None = None
         self.block: tuple[int, int] | None = None
+        self.host: str | None = None
         self.in_root = False
 
     def read(self, line: AgentLine) -> None:
@@ -114,6 +117,9 @@ class _Reader:
         """A line of the block that follows ChildFailedError."""
         if _ROOT in line.text:
             self.in_root = True
+        host = _HOST.search(line.text)
+        if host is not None:
+            self.host = host[1]
         rank = _RANK.search(line.text)
         if rank is not None:
             self.block = (int(rank[1]), int(rank[2]))
@@ -136,4 +142,5 @@ class _Reader:
             code=int(code),
             time_ns=before.time_ns if before else line.time_ns,
             text=before.text if before else line.text.strip(),
+            host=self.host if rank is not None else (before.host if before else None),
         )

@@ -64,18 +64,23 @@ class RankFacts:
 class AttemptFacts:
     """All facts of one attempt. node_events: (node, line) of the kernel or the scheduler.
 
+    job_events: lines of a console that name no rank and may be of any process.
     world_size: processes the attempt should have; None if no rank said so.
     """
 
     ranks: tuple[RankFacts, ...]
     agents: tuple[AgentFacts, ...] = ()
     node_events: tuple[tuple[str | None, Event], ...] = ()
+    job_events: tuple[Event, ...] = ()
     world_size: int | None = None
 
     def agent_of(self, rank: RankFacts) -> AgentFacts | None:
-        """The agent that started this rank; without node names, the only agent there is."""
+        """The agent of this rank's node, or one without a node that reports on the rank."""
         for agent in self.agents:
             if agent.node == rank.node:
+                return agent
+        for agent in self.agents:
+            if agent.node is None and agent.exit_of(rank.rank, None, rank.pid) is not None:
                 return agent
         return None
 

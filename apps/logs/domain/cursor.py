@@ -12,7 +12,7 @@ from apps.core.errors import AppError
 MIN_INT64, MAX_INT64 = -(2**63), 2**63 - 1
 
 LineKey = tuple[int, int, int, str]
-"""(time_ns, rank or -1, seq, source)"""
+"""(time_ns, rank or -1, seq, file)"""
 
 
 class BadCursor(AppError):

@@ -20,9 +20,11 @@ from apps.logs.domain.roots import Event, Root, root_of
 
 NS = 1_000_000_000
 MAX_VICTIM_LINES = 4
+MIN_CONFIRMING_RANKS = 3
 SIGNAL_CLASSES = {-9: "exit_sigkill", -11: "exit_sigsegv", -7: "exit_sigbus", -6: "exit_sigabrt"}
 ORDINARY_CODES = frozenset({0, 1, -15, -2, 130, 143})
 TIMEOUT_CLASSES = frozenset({"gloo_timeout", "nccl_watchdog_timeout", "nccl_watchdog_exception"})
+SCHEDULER_CLASSES = frozenset({"slurm_time_limit"})
 UNKNOWN = FaultClass(
     id="unknown",
     title="Unknown",
@@ -56,7 +58,7 @@ class FirstFailurePolicy:
 class Verdict:
     """The answer. suspects: best first, () if not_derivable.
 
-    confirmed: an agent reported the failure or at least half of the ranks stand in an error.
+    confirmed: an agent reported the failure, or half of the ranks (3 at least) stand in an error.
     group: ranks that failed alike. onset_step: last step the suspect (or the job) reported.
     """
 
@@ -106,12 +108,8 @@ class _Rule:
 
     def verdict(self) -> Verdict | None:
         """Decide, most certain source first."""
-        node_event = self.node_cause()
-        agent_failed = any(agent.failed for agent in self.facts.agents)
-        if not (agent_failed or self.roots or node_event is not None):
-            return None
-        stopped = any(agent.stopped_by is not None for agent in self.facts.agents)
-        if stopped and not agent_failed and not self.candidates:
+        node_event, job_event = self.node_cause(), self.job_cause()
+        if not self.has_failed(node_event is not None or job_event is not None):
             return None
         if node_event is not None and self.decides(node_event[1]):
             return self.of_node(*node_event)
@@ -119,9 +117,20 @@ class _Rule:
             return self.of_one(self.candidates[0])
         if self.candidates:
             return self.of_several()
+        if job_event is not None and not self.roots:
+            return self.of_job(job_event)
         timeouts = sum(root.fault.id in TIMEOUT_CLASSES for root in self.roots.values())
         quiet = quiet_ranks(self.facts, timeouts=timeouts)
         return self.of_quiet(quiet) if quiet is not None else self.not_derivable()
+
+    def has_failed(self, unplaced: bool) -> bool:
+        """Whether there is anything to explain. unplaced: a cause that names no rank."""
+        if any(agent.failed for agent in self.facts.agents):
+            return True
+        stopped = any(agent.stopped_by is not None for agent in self.facts.agents)
+        if stopped and not self.candidates:
+            return False
+        return bool(self.roots) or unplaced
 
     def candidate(self, rank: RankFacts) -> _Candidate | None:
         """This rank as a possible first failure, or None if it is a victim or well."""
@@ -164,11 +173,19 @@ class _Rule:
         causes = [(n, e) for n, e in self.facts.node_events if e.role == "cause" and e.fault]
         return max(causes, key=lambda pair: _specificity(pair[1]), default=None)
 
+    def job_cause(self) -> Event | None:
+        """The first error of a console that names no rank but can be a cause."""
+        causes = [e for e in self.facts.job_events if e.role in ("cause", "either")]
+        ended = [e for e in causes if e.fault is not None and e.fault.id in SCHEDULER_CLASSES]
+        reported = any(agent.failed for agent in self.facts.agents)
+        certain = [e for e in causes if e.role == "cause" or reported]
+        return next(iter(ended or certain), None)
+
     def decides(self, event: Event) -> bool:
         """Whether a node's line is the answer: nobody else failed, or the scheduler ended it."""
         if not self.candidates:
             return True
-        return event.fault is not None and event.fault.id == "slurm_time_limit"
+        return event.fault is not None and event.fault.id in SCHEDULER_CLASSES
 
     # -- answers ------------------------------------------------------------------------------
 
@@ -209,7 +226,7 @@ class _Rule:
             fault=fault,
             confidence=0.8,
             not_derivable=True,
-            confirmed=True,
+            confirmed=self.confirmed(),
             suspects=(suspect,) if _is_configuration(fault) else (),
             evidence=evidence,
             group=tuple(sorted(c.rank.rank for c in members)),
@@ -242,9 +259,29 @@ class _Rule:
             fault=fault,
             confidence=0.7,
             not_derivable=False,
-            confirmed=True,
+            confirmed=self.confirmed(),
             suspects=(suspect,) if blamed is not None else (),
             evidence=(evidence, *self.victims(())),
+            group=(),
+            onset_ns=event.time_ns,
+            onset_step=self.last_step(),
+        )
+
+    def of_job(self, event: Event) -> Verdict:
+        """A line without a rank says why; the rank is known only if one process failed."""
+        fault = event.fault or UNKNOWN
+        evidence = (Evidence(event.text.strip()[:MAX_QUOTED_CHARS], event.time_ns),)
+        failed = [e for a in self.facts.agents for e in a.exits if e.code not in (0, -15, -2)]
+        ranks = [r for r in self.facts.ranks if len(failed) == 1 and r.rank == failed[0].rank]
+        if len(ranks) == 1 and fault.blame != "scheduler":
+            return self.of_one(_Candidate(ranks[0], fault, event.time_ns, evidence))
+        return Verdict(
+            fault=fault,
+            confidence=0.35,
+            not_derivable=True,
+            confirmed=self.confirmed(),
+            suspects=(),
+            evidence=(*evidence, *self.victims(())),
             group=(),
             onset_ns=event.time_ns,
             onset_step=self.last_step(),
@@ -307,6 +344,7 @@ class _Rule:
         named = [
             Evidence(
                 f"torchrun on {agent.node} names rank {agent.named_root} as root cause",
+                time_ns=max((e.time_ns for e in agent.exits), default=None),
                 node=agent.node,
                 rank=agent.named_root,
                 weight=1 if agent.named_root in blamed else 0,
@@ -317,9 +355,10 @@ class _Rule:
         return (*lines[:MAX_VICTIM_LINES], *named)
 
     def confirmed(self) -> bool:
-        """Whether it is a failure without any doubt."""
-        ranks = max(self.facts.world_size or 0, len(self.facts.ranks), 1)
-        return any(a.failed for a in self.facts.agents) or 2 * len(self.roots) >= ranks
+        """Whether it is a failure without any doubt. Few ranks may just be retrying."""
+        ranks = max(self.facts.world_size or 0, len(self.facts.ranks))
+        many = len(self.roots) >= MIN_CONFIRMING_RANKS and 2 * len(self.roots) >= ranks
+        return many or any(agent.failed for agent in self.facts.agents)
 
     def onset(self) -> int:
         """Time of the earliest sign."""

@@ -63,7 +63,7 @@ class PageBuilder:
         numbers = numbers[order][::-1] if self.newest_first else numbers[order]
         taken = 0
         for number in numbers[self._start(chunk.time_ns[numbers]) :]:
-            key = key_of(chunk, int(number))
+            key = key_of(chunk, int(number), tag)
             if self._is_behind(key):
                 self.held.append(Found(key, chunk, int(number), tag))
                 taken += 1
@@ -121,12 +121,12 @@ def matching(chunk: ChunkLines, condition: LineFilter) -> NDArray[np.bool_]:
     return hit
 
 
-def key_of(chunk: ChunkLines, number: int) -> LineKey:
-    """Key of one line."""
+def key_of(chunk: ChunkLines, number: int, tag: tuple[int, str]) -> LineKey:
+    """Key of one line; files of the same name differ by attempt and node."""
     source = chunk.origins[int(chunk.origin[number])].source
     return (
         int(chunk.time_ns[number]),
         int(chunk.rank[number]),
         int(chunk.seq[number]),
-        source,
+        f"{source}|{tag[0]}|{tag[1]}",
     )

@@ -22,6 +22,7 @@ class RankState:
     """One process. node: "" if unknown. lines: of its own files; copies: of consoles.
 
     last_*: of its newest line. progress_*: where its newest step line stands (source "" = none).
+    pace_ns: time between its newest two step lines.
     """
 
     node: str
@@ -39,6 +40,7 @@ class RankState:
     progress_ns: int | None = None
     progress_source: str = ""
     progress_seq: int = 0
+    pace_ns: int | None = None
 
 
 def slot_of(local_rank: int | None, rank: int | None) -> str | None:
@@ -96,15 +98,23 @@ def _fold(state: RankState, table: LineTable, numbers: Sequence[int], copied: bo
 
 
 def _fold_step(state: RankState, table: LineTable, numbers: Sequence[int]) -> None:
-    for number in reversed(numbers):
-        step = table.step[number]
-        if step is not None and table.severity[number] < Severity.ERROR:
-            if table.time_ns[number] >= (state.progress_ns or 0):
-                state.last_step = step
-                state.progress_ns = table.time_ns[number]
-                state.progress_source = table.source
-                state.progress_seq = table.seq[number]
-            return
+    steps = [
+        number
+        for number in numbers
+        if table.step[number] is not None and table.severity[number] < Severity.ERROR
+    ]
+    if not steps:
+        return
+    newest = steps[-1]
+    before = table.time_ns[steps[-2]] if len(steps) > 1 else state.progress_ns
+    if table.time_ns[newest] < (state.progress_ns or 0):
+        return
+    if before is not None and table.time_ns[newest] > before:
+        state.pace_ns = table.time_ns[newest] - before
+    state.last_step = table.step[newest]
+    state.progress_ns = table.time_ns[newest]
+    state.progress_source = table.source
+    state.progress_seq = table.seq[newest]
 
 
 def fold_placements(

@@ -10,13 +10,17 @@ S = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class SettlePolicy:
-    """quiet_ns: an error without later progress of its rank is a failure after this time.
+    """quiet_ns: an error without later progress of its rank is a failure after this time, or
+    after quiet_paces times the time between two step lines, if that is longer (at most
+    max_quiet_ns).
 
     settle_ns: a verdict is settled when no line has changed it for this long; max_ns: at the
     latest this long after it was first given out. A job of 8 ranks ends in 1 to 2 seconds.
     """
 
     quiet_ns: int = 20 * S
+    quiet_paces: int = 3
+    max_quiet_ns: int = 1_800 * S
     settle_ns: int = 3 * S
     max_ns: int = 30 * S
 
@@ -38,6 +42,18 @@ class TriageState:
     fingerprint: str = ""
     settled: bool = False
     taxonomy_version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A verdict as this module needs it. fingerprint: None if there is no failure.
+
+    pace_ns: time between two step lines of the job, None if unknown.
+    """
+
+    fingerprint: str | None
+    confirmed: bool
+    pace_ns: int | None = None
 
 
 class Action(StrEnum):
@@ -62,27 +78,23 @@ def is_due(state: TriageState, now_ns: int) -> bool:
 
 
 def settle(
-    state: TriageState,
-    fingerprint: str | None,
-    *,
-    confirmed: bool,
-    now_ns: int,
-    policy: SettlePolicy | None = None,
+    state: TriageState, judged: Judged, *, now_ns: int, policy: SettlePolicy | None = None
 ) -> Decision:
-    """What to do with a verdict. fingerprint: of the verdict, None if there is no failure."""
+    """What to do with a verdict now."""
     rule = policy or SettlePolicy()
-    if fingerprint is None:
+    if judged.fingerprint is None:
         action = Action.RECOVERED if state.fingerprint else Action.NOTHING
         cleared = TriageState(dirty=False, taxonomy_version=state.taxonomy_version)
         return Decision(cleared, action)
-    if not confirmed and not state.fingerprint:
+    if not judged.confirmed and not state.fingerprint:
         since = now_ns if state.waiting_since_ns is None else state.waiting_since_ns
-        if now_ns - since < rule.quiet_ns:
-            waiting = replace(
-                state, dirty=False, waiting_since_ns=since, look_again_ns=since + rule.quiet_ns
-            )
+        until = since + min(
+            max(rule.quiet_ns, rule.quiet_paces * (judged.pace_ns or 0)), rule.max_quiet_ns
+        )
+        if now_ns < until:
+            waiting = replace(state, dirty=False, waiting_since_ns=since, look_again_ns=until)
             return Decision(waiting, Action.NOTHING)
-    return _report(state, fingerprint, now_ns, rule)
+    return _report(state, judged.fingerprint, now_ns, rule)
 
 
 def _report(state: TriageState, fingerprint: str, now_ns: int, rule: SettlePolicy) -> Decision:

@@ -70,6 +70,7 @@ class Migration(migrations.Migration):
                 ("progress_ns", models.BigIntegerField(null=True)),
                 ("progress_source", models.TextField()),
                 ("progress_seq", models.BigIntegerField()),
+                ("pace_ns", models.BigIntegerField(null=True)),
             ],
         ),
         migrations.CreateModel(

@@ -27,6 +27,7 @@ _TYPES = {
     "progress_ns": "int8",
     "progress_source": "text",
     "progress_seq": "int8",
+    "pace_ns": "int8",
 }
 _SETS = ", ".join(f"{name} = EXCLUDED.{name}" for name in _FIELDS[2:])
 _SAVE = f"""

@@ -193,6 +193,8 @@ def _take(batch: _Batch, segment: ParsedSegment) -> None:
         lines = lines.select(done.keep)
     if len(lines):
         lines.seq = list(done.seq)
+        if file.row.generation:
+            lines.source = f"{file.row.name}#{file.row.generation}"
         file.row.lines += len(lines)
         file.row.last_ns = max(lines.time_ns[-1], file.row.last_ns or 0)
         batch.tables.append((file, lines))

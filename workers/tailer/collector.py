@@ -49,17 +49,22 @@ class Collector:
         ]
 
     def collect(self, mode: Mode) -> int:
-        """One round over all files; the number of batches made."""
+        """One round over all files; the number of batches made.
+
+        Starts are registered and checkpoints told before the metrics that may speak about them.
+        """
         self.waiting, self.error, made = False, "", 0
         try:
-            for stream in list(self.found.torchrun.values()):
+            for stream in self.found.torchrun.values():
                 made += self._logs(stream, mode)
-            for wandb in list(self.found.wandb.values()):
+            for wandb in self.found.wandb.values():
+                self._launch_of_wandb(wandb)
+            for events in self._events:
+                made += self._checkpoints(events, mode)
+            for wandb in self.found.wandb.values():
                 made += self._wandb(wandb, mode)
             if self.found.consoles:
                 made += self._consoles(mode)
-            for events in self._events:
-                made += self._checkpoints(events, mode)
         except OSError as error:
             self.error = f"{type(error).__name__}: {error}"
             log.error("reading stopped for now (%s)", self.error)
@@ -171,9 +176,7 @@ class Collector:
         pending = 0 if file.refused else file.file.available()
         if not self._due(stream, pending, mode):
             return 0
-        launch = self._book.find(stream.slot, stream.name, lambda: self._wandb_start(stream))
-        if file.refused and self._config.once:
-            raise AppError(file.refused, where=str(file.file.path))
+        launch = self._launch_of_wandb(stream)
         if launch is None:
             self.waiting = not file.refused
             return 0
@@ -188,9 +191,16 @@ class Collector:
                 "first_record": piece.first,
                 "lengths": [len(record) for record in piece.records],
             }
-            self._keep(Content("wandb", header, piece.records, len(piece.records)), before)
+            self._keep(Content("wandb", header, piece.records, 0), before)
             made += 1
         return made
+
+    def _launch_of_wandb(self, stream: WandbStream) -> Launch | None:
+        """The start of a `.wandb` file; None while the file does not say when it was."""
+        launch = self._book.find(stream.slot, stream.name, lambda: self._wandb_start(stream))
+        if stream.file.refused and self._config.once:
+            raise AppError(stream.file.refused, where=str(stream.file.file.path))
+        return launch
 
     def _wandb_start(self, stream: WandbStream) -> int | None:
         said = stream.file.started_ns()
@@ -229,7 +239,7 @@ class Collector:
             "time_shift_ns": self._config.time_shift_ns,
             "events": [event],
         }
-        self._keep(Content("checkpoints", header, (), 1), before)
+        self._keep(Content("checkpoints", header, (), 0), before)
         return 1
 
     def _keep(self, content: Content, before: dict[FollowedFile, Place]) -> None:

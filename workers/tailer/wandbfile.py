@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from apps.core.errors import BadPayload
-from apps.ingest.wandb.parse import RunFacts, decode, read_records
+from apps.ingest.wandb.parse import decode, read_records
 from workers.tailer.followed import FollowedFile, Place
 
 FIRST_BYTES = 256 << 10
@@ -28,6 +28,7 @@ class WandbFile:
     def __init__(self, path: Path, place: Place | None) -> None:
         self.file = FollowedFile(path, place)
         self.refused = ""
+        self._asked_size = -1
         self.problems: set[str] = set()
 
     def take(self, budget_bytes: int, *, final: bool = False) -> RecordPiece | None:
@@ -43,18 +44,18 @@ class WandbFile:
 
     def started_ns(self) -> int | None:
         """When the run says it started; None until the record that says so is there."""
-        facts = self.facts()
-        return facts.started_ns if facts else None
-
-    def facts(self) -> RunFacts | None:
-        """What the first records say about the run."""
+        size = self.file.path.stat().st_size
+        if size == self._asked_size:
+            return None
+        self._asked_size = size
         with self.file.path.open("rb") as file:
             data = file.read(FIRST_BYTES)
         try:
-            return decode(read_records(data).records, now_ns=0).run
+            facts = decode(read_records(data).records, now_ns=0).run
         except BadPayload as error:
             self._refuse(error)
             return None
+        return facts.started_ns if facts else None
 
     def _read(self, size: int, budget_bytes: int, *, final: bool) -> RecordPiece | None:
         place = self.file.place

@@ -20,7 +20,7 @@ POLICY = SettlePolicy()
 
 
 def triage(run_id: int, attempt: int, now_ns: int) -> list[Finding]:
-    """The failure finding of an attempt if it is new or changed, else []. Idempotent.
+    """The failure finding of an attempt if it is new, changed or not settled. Idempotent.
 
     One indexed read when nothing went wrong since. A failure is what an agent reports, or an
     error without later progress of its rank: on half of the ranks (3 at least) at once, or for

@@ -27,13 +27,13 @@ REPORT, NOTHING, RECOVERED = Action.REPORT, Action.NOTHING, Action.RECOVERED
 
 def test_a_confirmed_failure_is_reported_at_once_and_settled_later():
     actions, state = walk(("a", True, 0, True), ("a", True, 1, False), ("a", True, 3, False))
-    assert actions == [(REPORT, False), (NOTHING, False), (REPORT, True)]
+    assert actions == [(REPORT, False), (REPORT, False), (REPORT, True)]
     assert state.look_again_ns is None
 
 
 def test_a_line_that_changes_the_verdict_starts_the_wait_again():
     actions, state = walk(("a", True, 0, True), ("b", True, 2, True), ("b", True, 4, False))
-    assert actions == [(REPORT, False), (REPORT, False), (NOTHING, False)]
+    assert actions == [(REPORT, False)] * 3
     assert state.look_again_ns == T + 5 * S
 
 
@@ -68,7 +68,15 @@ def test_progress_after_a_report_closes_it():
     assert walk(("a", True, 0, True), (None, False, 9, True))[0][-1] == (RECOVERED, False)
 
 
+def test_a_settled_verdict_is_given_out_only_when_it_changes():
+    settled = [("a", True, 0, True), ("a", True, 3, False)]
+    assert walk(*settled, ("a", True, 9, True))[0][-1] == (NOTHING, True)
+    assert walk(*settled, ("b", True, 9, True))[0][-1] == (REPORT, True)
+
+
 def test_nothing_is_due_without_news():
+    assert is_due(TriageState(dirty=False, fingerprint="a"), T)
+    assert not is_due(TriageState(dirty=False, fingerprint="a", settled=True), T)
     assert not is_due(TriageState(dirty=False), T)
     assert is_due(TriageState(dirty=True), T)
     assert is_due(TriageState(dirty=False, look_again_ns=T), T)

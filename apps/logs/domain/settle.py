@@ -73,8 +73,10 @@ class Decision:
 
 
 def is_due(state: TriageState, now_ns: int) -> bool:
-    """Whether there is anything to judge."""
-    return state.dirty or (state.look_again_ns is not None and now_ns >= state.look_again_ns)
+    """Whether there is anything to judge. A verdict that is not settled is given out each time."""
+    if state.dirty or (state.fingerprint and not state.settled):
+        return True
+    return state.look_again_ns is not None and now_ns >= state.look_again_ns
 
 
 def settle(
@@ -112,5 +114,5 @@ def _report(state: TriageState, fingerprint: str, now_ns: int, rule: SettlePolic
         fingerprint=fingerprint,
         settled=settled,
     )
-    is_news = fingerprint != state.fingerprint or settled != state.settled
+    is_news = fingerprint != state.fingerprint or not state.settled
     return Decision(after, Action.REPORT if is_news else Action.NOTHING)

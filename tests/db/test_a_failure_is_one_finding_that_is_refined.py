@@ -73,11 +73,11 @@ def test_a_recorded_run_without_failure(run_id, run):
     assert look_again_ns(run_id, 0) is None
 
 
-def test_it_is_given_out_once_and_again_when_settled(run_id):
+def test_it_is_given_out_until_it_is_settled(run_id):
     write(run_id, all_files(recorded("hang_r5")))
     (first,) = triage(run_id, 0, NOW)
     assert first.facts["settled"] is False
-    assert triage(run_id, 0, NOW + S) == []
+    assert triage(run_id, 0, NOW + S) == [first]
     assert unsettled(NOW + 2 * S) == []
     assert unsettled(NOW + 3 * S) == [(run_id, 0)]
     (second,) = triage(run_id, 0, NOW + 3 * S)

@@ -55,6 +55,7 @@ def explosion(**fields: Any) -> Finding:
         "lr_change_step": 1000,
         "lr_before": 6e-4,
         "lr_after": 2.4e-2,
+        "rule": "median of 5 rows",
     }
     return finding("spike:train/loss:1001", series="train/loss", facts=facts, **fields)
 

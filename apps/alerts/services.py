@@ -192,6 +192,7 @@ def _facts(claimed: Claimed, candidates: Candidates, now_ns: int) -> MailFacts |
         now_ns=now_ns,
         over=over,
         subject=store.opening_subject(address),
+        findings=tuple(incidents.findings(address.run_id, incident.id)),
         candidates=()
         if over
         else _optional(lambda: tuple(candidates(address.run_id, incident)), ()),

@@ -64,6 +64,8 @@ def test_the_opening_mail_has_text_html_picture_and_candidates(run_id, mailbox):
     text = message.get_body(("plain",)).get_content()
     assert "step 900 (attempt 0): headers verified, 101 steps to redo" in text
     assert f"https://lastgood.example.org/incidents/{incident_id}" in text
+    assert "Evidence: learning rate 0.0006 -> 0.024 at step 1,000" in text
+    assert "Rule: median of 5 rows" in text
     assert "median 0.97 before, median 3.5 from step 1,001 on" in text
     assert message.get_body(("html",)) is not None
     pictures = [p for p in message.walk() if p.get_content_type() == "image/png"]

@@ -69,6 +69,11 @@ def test_a_failure_names_who_failed_first():
     assert _causes(failure(), onset=120)[0].text == "rank 6 (gpu-b02) failed first: py exception"
 
 
+def test_the_words_of_the_triage_win():
+    said = failure(facts={"cause_hint": "Rank 6 on gpu-b02 hung"})
+    assert _causes(said, onset=120)[0].text == "Rank 6 on gpu-b02 hung"
+
+
 def test_no_known_cause_says_what_was_looked_at():
     only = _causes(level_shift(), onset=701)
     assert [c.text for c in only] == ["no known cause"]

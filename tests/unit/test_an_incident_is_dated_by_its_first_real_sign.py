@@ -36,6 +36,12 @@ def test_the_corrupted_rank_is_one_level_shift_that_names_it():
     )
 
 
+def test_a_healed_spike_says_that_it_is_over():
+    facts = {"before": 1.85, "value": 8.13}
+    spike = finding("o", "outlier", 350, WARN, series="train/loss", facts=facts, **ended(9, 350))
+    assert summarise([spike]).title == "Loss 1.85 -> 8.13 at step 350, back by itself"
+
+
 def test_a_healed_outlier_before_an_explosion_does_not_date_it():
     early = finding("o", "outlier", 970, WARN, **ended(5, 970))
     assert summarise([early, explosion()]).onset_step == 1001

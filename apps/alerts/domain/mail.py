@@ -156,7 +156,8 @@ def _signal_line(incident: IncidentInfo) -> list[str]:
     signal = incident.earliest_signal
     if signal is None:
         return []
-    ahead = f"{signal.lead_steps} steps ({duration(signal.lead_s)}) before the onset"
+    many = "step" if signal.lead_steps == 1 else "steps"
+    ahead = f"{signal.lead_steps} {many} ({duration(signal.lead_s)}) before the onset"
     where = f"Earliest signal: {signal.series} at step {signal.step:,}"
     return [f"{where}, {ahead}" if signal.lead_steps else where]
 

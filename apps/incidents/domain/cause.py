@@ -73,10 +73,11 @@ def _failure(findings: Sequence[Finding]) -> list[Hypothesis]:
     for finding in findings:
         if finding.kind in FAILURE_KINDS:
             fault = str(finding.facts.get("fault_class") or "unknown").replace("_", " ")
+            words = f"{_place(finding.rank, finding.node)} failed first: {fault}"
             return [
                 Hypothesis(
                     cause="failure",
-                    text=f"{_place(finding.rank, finding.node)} failed first: {fault}",
+                    text=str(finding.facts.get("cause_hint") or words),
                     test="the first failure in the logs of all ranks, consequences left out",
                     confidence=_ratio(finding.facts.get("confidence"), 0.5),
                     evidence=finding.evidence,

@@ -138,9 +138,10 @@ def _movement(finding: Finding, onset_step: int | None) -> str:
         return ""
     if not (_is_number(before) and _is_number(value)):
         return ""
-    return (
-        f"{_spoken(finding.series)} {figure(before)} -> {figure(value)} since step {onset_step:,}"
-    )
+    moved = f"{_spoken(finding.series)} {figure(before)} -> {figure(value)}"
+    if healed(finding):
+        return f"{moved} at step {onset_step:,}, back by itself"
+    return f"{moved} since step {onset_step:,}"
 
 
 def _spoken(series: str) -> str:

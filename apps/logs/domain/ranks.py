@@ -53,12 +53,7 @@ def slot_of(local_rank: int | None, rank: int | None) -> str | None:
 def fold_lines(states: dict[SlotKey, RankState], node: str, table: LineTable) -> set[SlotKey]:
     """Take the lines of one file into the states of their processes; the keys that changed."""
     touched: set[SlotKey] = set()
-    groups: dict[tuple[int | None, bool], list[int]] = {}
-    for number, (local_rank, channel) in enumerate(
-        zip(table.local_rank, table.channel, strict=True)
-    ):
-        groups.setdefault((local_rank, channel == "tee"), []).append(number)
-    for (local_rank, copied), numbers in groups.items():
+    for (local_rank, copied), numbers in _by_process(table).items():
         for rank, members in _by_rank(table, numbers, local_rank):
             slot = slot_of(local_rank, rank)
             if slot is not None:
@@ -68,9 +63,23 @@ def fold_lines(states: dict[SlotKey, RankState], node: str, table: LineTable) ->
     return touched
 
 
+def _by_process(table: LineTable) -> dict[tuple[int | None, bool], Sequence[int]]:
+    """Line numbers by (local rank, whether they are console copies); the usual file has one."""
+    kinds = set(zip(table.local_rank, table.channel, strict=True))
+    if len(kinds) == 1:
+        ((local_rank, channel),) = kinds
+        return {(local_rank, channel == "tee"): range(len(table))}
+    groups: dict[tuple[int | None, bool], list[int]] = {}
+    for number, (local_rank, channel) in enumerate(
+        zip(table.local_rank, table.channel, strict=True)
+    ):
+        groups.setdefault((local_rank, channel == "tee"), []).append(number)
+    return dict(groups)
+
+
 def _by_rank(
-    table: LineTable, numbers: list[int], local_rank: int | None
-) -> Iterable[tuple[int | None, list[int]]]:
+    table: LineTable, numbers: Sequence[int], local_rank: int | None
+) -> Iterable[tuple[int | None, Sequence[int]]]:
     """Lines of a file without local rank, by the rank each line names."""
     if local_rank is not None:
         return [(table.rank[numbers[-1]], numbers)]
@@ -88,7 +97,7 @@ def _fold(state: RankState, table: LineTable, numbers: Sequence[int], copied: bo
     last = numbers[-1]
     state.local_rank = table.local_rank[last] if state.local_rank is None else state.local_rank
     state.rank = table.rank[last] if table.rank[last] is not None else state.rank
-    worst = max(table.severity[number] for number in numbers)
+    worst = max(map(table.severity.__getitem__, numbers))
     state.worst_severity = max(state.worst_severity, worst)
     spoken = next((n for n in reversed(numbers) if table.text[n].strip()), None)
     if spoken is not None and table.time_ns[spoken] >= (state.last_ns or 0):

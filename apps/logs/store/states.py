@@ -8,7 +8,7 @@ from dataclasses import fields
 from django.db import connection
 
 from apps.logs.domain.ranks import RankState, SlotKey
-from apps.logs.models import RankLog, Triage
+from apps.logs.models import RankLog
 
 _FIELDS = tuple(field.name for field in fields(RankState))
 _TYPES = {
@@ -29,18 +29,35 @@ _TYPES = {
     "progress_seq": "int8",
     "pace_ns": "int8",
 }
+_LOAD = f"""
+    SELECT {", ".join(_FIELDS)} FROM logs_ranklog
+    WHERE run_id = %s AND attempt = %s AND node = %s ORDER BY slot FOR UPDATE
+"""  # noqa: S608 - names of this module only
 _SETS = ", ".join(f"{name} = EXCLUDED.{name}" for name in _FIELDS[2:])
 _SAVE = f"""
     INSERT INTO logs_ranklog (run_id, attempt, {", ".join(_FIELDS)})
     SELECT %s, %s, * FROM unnest({", ".join(f"%s::{_TYPES[name]}[]" for name in _FIELDS)})
     ON CONFLICT (run_id, attempt, node, slot) DO UPDATE SET {_SETS}
 """  # noqa: S608 - names of this module only
+_MARK = """
+    INSERT INTO logs_triage (run_id, attempt, dirty, fingerprint, settled, taxonomy_version)
+    VALUES (%s, %s, true, '', false, 0)
+    ON CONFLICT (run_id, attempt) DO UPDATE SET dirty = true
+"""
+# -- uses the primary key
+_MARK_OPEN = """
+    UPDATE logs_triage SET dirty = true
+    WHERE run_id = %s AND attempt = %s AND NOT dirty
+      AND (fingerprint <> '' OR waiting_since_ns IS NOT NULL)
+"""
 
 
 def load_states(run_id: int, attempt: int, node: str) -> dict[SlotKey, RankState]:
     """The processes of one node, locked until the transaction ends. -- uses the primary key"""
-    rows = RankLog.objects.select_for_update().filter(run_id=run_id, attempt=attempt, node=node)
-    return {(row.node, row.slot): state_of(row) for row in rows.order_by("slot")}
+    with connection.cursor() as cursor:
+        cursor.execute(_LOAD, [run_id, attempt, node])
+        states = [RankState(*row) for row in cursor.fetchall()]
+    return {(state.node, state.slot): state for state in states}
 
 
 def state_of(row: RankLog) -> RankState:
@@ -59,16 +76,7 @@ def save_states(run_id: int, attempt: int, states: Sequence[RankState]) -> None:
 
 def mark_dirty(run_id: int, attempt: int, *, new_events: bool, new_lines: bool) -> None:
     """Events open a triage; other lines matter only while one is open (they may be progress)."""
-    if new_events:
+    sql = _MARK if new_events else _MARK_OPEN
+    if new_events or new_lines:
         with connection.cursor() as cursor:
-            cursor.execute(
-                "INSERT INTO logs_triage (run_id, attempt, dirty, fingerprint, settled,"
-                " taxonomy_version) VALUES (%s, %s, true, '', false, 0)"
-                " ON CONFLICT (run_id, attempt) DO UPDATE SET dirty = true",
-                [run_id, attempt],
-            )
-    elif new_lines:
-        # -- uses the primary key
-        Triage.objects.filter(run_id=run_id, attempt=attempt, dirty=False).exclude(
-            fingerprint="", waiting_since_ns=None
-        ).update(dirty=True)
+            cursor.execute(sql, [run_id, attempt])

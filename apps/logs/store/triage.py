@@ -12,7 +12,7 @@ from apps.logs.models import Event, RankLog, Source, Triage
 from apps.logs.store.states import state_of
 
 MAX_RANKS = 100_000
-MAX_EVENTS = 20_000
+MAX_EVENTS = 10_000
 MAX_OPEN = 1_000
 
 
@@ -72,17 +72,20 @@ def event_rows(run_id: int, attempt: int, states: Iterable[RankState]) -> list[E
     names = dict(
         Source.objects.filter(run_id=run_id, attempt=attempt).values_list("source_id", "name")
     )
+    # Tuples, not objects: an error storm brings thousands of rows.
+    found = rows.order_by("-time_ns").values_list(
+        "time_ns",
+        "node",
+        "source_id",
+        "channel",
+        "seq",
+        "local_rank",
+        "rank",
+        "severity",
+        "text",
+        "message_at",
+    )
     return [
-        EventRow(
-            time_ns=row.time_ns,
-            node=row.node,
-            source=names.get(row.source_id, str(row.source_id)),
-            channel=row.channel,
-            seq=row.seq,
-            local_rank=row.local_rank,
-            rank=row.rank,
-            severity=row.severity,
-            message=row.text[row.message_at :],
-        )
-        for row in rows.order_by("-time_ns")[:MAX_EVENTS]
+        EventRow(when, node, names.get(source, ""), channel, seq, local, rank, level, text[at:])
+        for when, node, source, channel, seq, local, rank, level, text, at in found[:MAX_EVENTS]
     ]

@@ -11,19 +11,17 @@ from django.db import connection
 from apps.core.records import Severity
 from apps.logs.domain.chunks import encode_chunk
 from apps.logs.domain.classify import taxonomy
-from apps.logs.domain.coverage import Coverage, Span, accept
+from apps.logs.domain.coverage import accept
 from apps.logs.domain.lines import CONSOLE, TEE, ParsedSegment
 from apps.logs.domain.ranks import RankState, SlotKey, fold_lines, fold_placements
 from apps.logs.domain.table import LineTable
-from apps.logs.models import Gap, Source
 from apps.logs.records import LinesWritten
+from apps.logs.store.files import FileKey, OpenFile, lock_files, save_files
 from apps.logs.store.states import load_states, mark_dirty, save_states
 
 MAX_CHUNK_LINES = 20_000
 MAX_CHUNK_CHARS = 8 * 1024 * 1024
 MAX_EVENT_CHARS = 8_000
-MAX_GAPS = 1_000
-"""Kept per file; older ones are given up."""
 
 _CHUNK = {
     "run_id": "int8",
@@ -75,16 +73,6 @@ def _copy(table: str, columns: Mapping[str, str], rows: Iterable[Sequence[object
 
 
 @dataclass(slots=True)
-class _Open:
-    """One file while a batch is written."""
-
-    row: Source
-    coverage: Coverage
-    had_gaps: bool
-    changed: bool = False
-
-
-@dataclass(slots=True)
 class _Batch:
     """A batch while it is written: what is new, and what it changed."""
 
@@ -92,10 +80,10 @@ class _Batch:
     attempt: int
     node: str
     batch_id: str
-    files: dict[tuple[str, int], _Open]
+    files: dict[FileKey, OpenFile]
     states: dict[SlotKey, RankState]
     touched: set[SlotKey] = field(default_factory=set)
-    tables: list[tuple[_Open, LineTable]] = field(default_factory=list)
+    tables: list[tuple[OpenFile, LineTable]] = field(default_factory=list)
     gaps: int = 0
     skipped: int = 0
 
@@ -121,7 +109,7 @@ def write_lines(
         attempt=attempt,
         node=place,
         batch_id=batch_id[:128],
-        files=_lock_files(run_id, attempt, place, segments),
+        files=lock_files(run_id, attempt, place, segments),
         states=load_states(run_id, attempt, place),
     )
     for segment in segments:
@@ -129,54 +117,12 @@ def write_lines(
     _fill_ranks(batch)
     for _, table in batch.tables:
         batch.touched |= fold_lines(batch.states, place, table)
-    _save_files(batch)
+    save_files(run_id, batch.files.values())
     save_states(run_id, attempt, [batch.states[key] for key in batch.touched])
     _copy_chunks(batch)
     triable = _copy_events(batch)
     mark_dirty(run_id, attempt, new_events=triable, new_lines=bool(batch.tables))
     return _summary(batch)
-
-
-def _lock_files(
-    run_id: int, attempt: int, node: str, segments: Sequence[ParsedSegment]
-) -> dict[tuple[str, int], _Open]:
-    metas = {(s.meta.source, s.meta.generation): s.meta for s in segments}
-    Source.objects.bulk_create(
-        [
-            Source(
-                run_id=run_id,
-                attempt=attempt,
-                node=node,
-                name=name,
-                generation=generation,
-                channel=meta.channel,
-                local_rank=meta.local_rank,
-            )
-            for (name, generation), meta in sorted(metas.items())
-        ],
-        ignore_conflicts=True,
-    )
-    # -- uses logs_source_is_one_file
-    rows = Source.objects.select_for_update().filter(
-        run_id=run_id, attempt=attempt, node=node, name__in={name for name, _ in metas}
-    )
-    files = {
-        (row.name, row.generation): row
-        for row in rows.order_by("source_id")
-        if (row.name, row.generation) in metas
-    }
-    gaps: dict[int, list[Span]] = {}
-    ids = [row.source_id for row in files.values()]
-    for gap in Gap.objects.filter(run_id=run_id, source_id__in=ids).order_by("start_offset"):
-        gaps.setdefault(gap.source_id, []).append((gap.start_offset, gap.end_offset))
-    return {
-        key: _Open(
-            row,
-            Coverage(row.end_offset, tuple(gaps.get(row.source_id, ()))),
-            had_gaps=row.source_id in gaps,
-        )
-        for key, row in files.items()
-    }
 
 
 def _take(batch: _Batch, segment: ParsedSegment) -> None:
@@ -186,17 +132,17 @@ def _take(batch: _Batch, segment: ParsedSegment) -> None:
     done = accept(file.coverage, segment.meta.offset, segment.end, lines.seq)
     batch.gaps += done.opened is not None
     batch.skipped += len(lines) - len(done.keep)
-    file.row.skipped_lines += len(lines) - len(done.keep)
-    file.coverage, file.changed = done.coverage, True
+    file.skipped_lines += len(lines) - len(done.keep)
+    file.coverage = done.coverage
     batch.touched |= fold_placements(batch.states, batch.node, segment.placements)
     if len(done.keep) < len(lines):
         lines = lines.select(done.keep)
     if len(lines):
         lines.seq = list(done.seq)
-        if file.row.generation:
-            lines.source = f"{file.row.name}#{file.row.generation}"
-        file.row.lines += len(lines)
-        file.row.last_ns = max(lines.time_ns[-1], file.row.last_ns or 0)
+        if file.generation:
+            lines.source = f"{file.name}#{file.generation}"
+        file.lines += len(lines)
+        file.last_ns = max(lines.time_ns[-1], file.last_ns or 0)
         batch.tables.append((file, lines))
 
 
@@ -215,37 +161,6 @@ def _fill_ranks(batch: _Batch) -> None:
                 known.get(local) if rank is None and local is not None else rank
                 for rank, local in zip(table.rank, table.local_rank, strict=True)
             ]
-
-
-def _save_files(batch: _Batch) -> None:
-    changed = [file for file in batch.files.values() if file.changed]
-    for file in changed:
-        file.row.end_offset = file.coverage.end
-    fields = ("end_offset", "lines", "skipped_lines", "last_ns")
-    columns = ["source_id", *fields]
-    sql = """
-        UPDATE logs_source AS s SET end_offset = n.end_offset, lines = n.lines,
-          skipped_lines = n.skipped_lines, last_ns = n.last_ns
-        FROM unnest(%s::int8[], %s::int8[], %s::int8[], %s::int8[], %s::int8[])
-          AS n (source_id, end_offset, lines, skipped_lines, last_ns)
-        WHERE s.run_id = %s AND s.source_id = n.source_id
-    """
-    values = [[getattr(file.row, name) for file in changed] for name in columns]
-    with connection.cursor() as cursor:
-        cursor.execute(sql, [*values, batch.run_id])
-    for file in changed:
-        _save_gaps(batch.run_id, file)
-
-
-def _save_gaps(run_id: int, file: _Open) -> None:
-    """Gaps are rare: rewritten where a file has or had one."""
-    if not (file.had_gaps or file.coverage.gaps):
-        return
-    Gap.objects.filter(run_id=run_id, source_id=file.row.source_id).delete()
-    Gap.objects.bulk_create(
-        Gap(run_id=run_id, source_id=file.row.source_id, start_offset=start, end_offset=end)
-        for start, end in file.coverage.gaps[-MAX_GAPS:]
-    )
 
 
 def _copy_chunks(batch: _Batch) -> None:
@@ -323,11 +238,11 @@ def _has_no_row(table: LineTable, number: int, with_files: bool) -> bool:
     return channel != CONSOLE and table.is_frame(number)
 
 
-def _event_row(batch: _Batch, file: _Open, table: LineTable, number: int) -> tuple[Any, ...]:
+def _event_row(batch: _Batch, file: OpenFile, table: LineTable, number: int) -> tuple[Any, ...]:
     fault = taxonomy().classify(table.message(number))
     return (
         batch.run_id,
-        file.row.source_id,
+        file.source_id,
         table.seq[number],
         batch.attempt,
         batch.node,

@@ -1,0 +1,129 @@
+"""The files of a batch: locked, with their coverage, and written back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from django.db import connection
+
+from apps.logs.domain.coverage import Coverage
+from apps.logs.domain.lines import ParsedSegment, SegmentMeta
+
+MAX_GAPS = 1_000
+"""Kept per file; older ones are given up."""
+
+FileKey = tuple[str, int]
+
+# -- uses logs_source_is_one_file and the primary key of logs_gap
+_LOCK = """
+    SELECT s.source_id, s.name, s.generation, s.end_offset, s.lines, s.skipped_lines, s.last_ns,
+      ARRAY(SELECT ARRAY[g.start_offset, g.end_offset] FROM logs_gap AS g
+        WHERE g.run_id = s.run_id AND g.source_id = s.source_id ORDER BY g.start_offset)
+    FROM logs_source AS s
+    WHERE s.run_id = %s AND s.attempt = %s AND s.node = %s AND s.name = ANY(%s)
+    ORDER BY s.source_id FOR UPDATE OF s
+"""
+_ADD = """
+    INSERT INTO logs_source (run_id, attempt, node, name, generation, channel, local_rank,
+      end_offset, lines, skipped_lines)
+    SELECT %s, %s, %s, n.name, n.generation, n.channel, n.local_rank, 0, 0, 0
+    FROM unnest(%s::text[], %s::int4[], %s::text[], %s::int4[])
+      AS n (name, generation, channel, local_rank)
+    ON CONFLICT DO NOTHING
+"""
+_SAVE = """
+    UPDATE logs_source AS s SET end_offset = n.end_offset, lines = n.lines,
+      skipped_lines = n.skipped_lines, last_ns = n.last_ns
+    FROM unnest(%s::int8[], %s::int8[], %s::int8[], %s::int8[], %s::int8[])
+      AS n (source_id, end_offset, lines, skipped_lines, last_ns)
+    WHERE s.run_id = %s AND s.source_id = n.source_id
+"""
+_DROP_GAPS = "DELETE FROM logs_gap WHERE run_id = %s AND source_id = %s"
+_ADD_GAPS = """
+    INSERT INTO logs_gap (run_id, source_id, start_offset, end_offset)
+    SELECT %s, %s, n.start_offset, n.end_offset
+    FROM unnest(%s::int8[], %s::int8[]) AS n (start_offset, end_offset)
+"""
+
+
+@dataclass(slots=True)
+class OpenFile:
+    """One generation of one file while a batch is written. Fields as in models.Source."""
+
+    source_id: int
+    name: str
+    generation: int
+    coverage: Coverage
+    lines: int
+    skipped_lines: int
+    last_ns: int | None
+    had_gaps: bool
+
+
+def lock_files(
+    run_id: int, attempt: int, node: str, segments: Sequence[ParsedSegment]
+) -> dict[FileKey, OpenFile]:
+    """The files of these segments, made if they are new; locked until the transaction ends."""
+    metas = {(s.meta.source, s.meta.generation): s.meta for s in segments}
+    files = _select(run_id, attempt, node, metas)
+    new = [meta for key, meta in metas.items() if key not in files]
+    if new:
+        _insert(run_id, attempt, node, new)
+        files = _select(run_id, attempt, node, metas)
+    return files
+
+
+def _select(
+    run_id: int, attempt: int, node: str, metas: Mapping[FileKey, SegmentMeta]
+) -> dict[FileKey, OpenFile]:
+    names = sorted({name for name, _ in metas})
+    with connection.cursor() as cursor:
+        cursor.execute(_LOCK, [run_id, attempt, node, names])
+        rows = cursor.fetchall()
+    return {
+        (row[1], row[2]): OpenFile(
+            source_id=row[0],
+            name=row[1],
+            generation=row[2],
+            coverage=Coverage(row[3], tuple((start, end) for start, end in row[7])),
+            lines=row[4],
+            skipped_lines=row[5],
+            last_ns=row[6],
+            had_gaps=bool(row[7]),
+        )
+        for row in rows
+        if (row[1], row[2]) in metas
+    }
+
+
+def _insert(run_id: int, attempt: int, node: str, metas: Sequence[SegmentMeta]) -> None:
+    columns = (
+        [meta.source for meta in metas],
+        [meta.generation for meta in metas],
+        [meta.channel for meta in metas],
+        [meta.local_rank for meta in metas],
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(_ADD, [run_id, attempt, node, *columns])
+
+
+def save_files(run_id: int, files: Iterable[OpenFile]) -> None:
+    """Writes back what a batch changed. Gaps are rare: rewritten where a file has or had one."""
+    changed = list(files)
+    columns = (
+        [file.source_id for file in changed],
+        [file.coverage.end for file in changed],
+        [file.lines for file in changed],
+        [file.skipped_lines for file in changed],
+        [file.last_ns for file in changed],
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(_SAVE, [*columns, run_id])
+        for file in changed:
+            if file.had_gaps:
+                cursor.execute(_DROP_GAPS, [run_id, file.source_id])
+            if file.coverage.gaps:
+                gaps = file.coverage.gaps[-MAX_GAPS:]
+                spans = ([start for start, _ in gaps], [end for _, end in gaps])
+                cursor.execute(_ADD_GAPS, [run_id, file.source_id, *spans])

@@ -6,72 +6,129 @@ import apps.core.sql
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
-        migrations.RunSQL("CREATE SEQUENCE ingest_quarantine_id", "DROP SEQUENCE ingest_quarantine_id"),
+        migrations.RunSQL(
+            "CREATE SEQUENCE ingest_quarantine_id", "DROP SEQUENCE ingest_quarantine_id"
+        ),
         migrations.CreateModel(
-            name='Counter',
+            name="Counter",
             fields=[
-                ('pk', models.CompositePrimaryKey('run_id', 'name', blank=True, editable=False, primary_key=True, serialize=False)),
-                ('run_id', models.BigIntegerField()),
-                ('name', models.CharField(max_length=64)),
-                ('value', models.BigIntegerField(default=0)),
-                ('last_at', models.DateTimeField(null=True)),
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "run_id",
+                        "name",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("run_id", models.BigIntegerField()),
+                ("name", models.CharField(max_length=64)),
+                ("value", models.BigIntegerField(default=0)),
+                ("last_at", models.DateTimeField(null=True)),
             ],
         ),
         migrations.CreateModel(
-            name='Analysis',
+            name="Analysis",
             fields=[
-                ('pk', models.CompositePrimaryKey('run_id', 'attempt', blank=True, editable=False, primary_key=True, serialize=False)),
-                ('run_id', models.BigIntegerField()),
-                ('attempt', models.IntegerField()),
-                ('written', models.BigIntegerField(default=0)),
-                ('seen', models.BigIntegerField(default=0)),
-                ('analysed_ns', models.BigIntegerField(null=True)),
-                ('again_at_ns', models.BigIntegerField(null=True)),
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "run_id",
+                        "attempt",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("run_id", models.BigIntegerField()),
+                ("attempt", models.IntegerField()),
+                ("written", models.BigIntegerField(default=0)),
+                ("seen", models.BigIntegerField(default=0)),
+                ("analysed_ns", models.BigIntegerField(null=True)),
+                ("again_at_ns", models.BigIntegerField(null=True)),
             ],
             options={
-                'indexes': [models.Index(condition=models.Q(models.Q(('written', models.F('seen')), _negated=True), ('again_at_ns__isnull', False), _connector='OR'), fields=['run_id'], name='ix_analysis_due')],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(
+                            models.Q(("written", models.F("seen")), _negated=True),
+                            ("again_at_ns__isnull", False),
+                            _connector="OR",
+                        ),
+                        fields=["run_id"],
+                        name="ix_analysis_due",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Batch',
+            name="Batch",
             fields=[
-                ('pk', models.CompositePrimaryKey('run_id', 'batch_id', blank=True, editable=False, primary_key=True, serialize=False)),
-                ('run_id', models.BigIntegerField()),
-                ('batch_id', models.CharField(max_length=128)),
-                ('written_at', models.DateTimeField(auto_now_add=True)),
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "run_id",
+                        "batch_id",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("run_id", models.BigIntegerField()),
+                ("batch_id", models.CharField(max_length=128)),
+                ("written_at", models.DateTimeField(auto_now_add=True)),
             ],
             options={
-                'indexes': [models.Index(fields=['written_at'], name='ix_batch_age')],
+                "indexes": [models.Index(fields=["written_at"], name="ix_batch_age")],
             },
         ),
         migrations.CreateModel(
-            name='Quarantine',
+            name="Quarantine",
             fields=[
-                ('pk', models.CompositePrimaryKey('run_id', 'id', blank=True, editable=False, primary_key=True, serialize=False)),
-                ('run_id', models.BigIntegerField()),
-                ('id', models.BigIntegerField(db_default=apps.core.sql.NextVal('ingest_quarantine_id'))),
-                ('batch_id', models.CharField(max_length=128)),
-                ('endpoint', models.CharField(max_length=40)),
-                ('encoding', models.CharField(max_length=16)),
-                ('token', models.CharField(max_length=200)),
-                ('received_ns', models.BigIntegerField()),
-                ('quarantined_at', models.DateTimeField(auto_now_add=True)),
-                ('reason', models.TextField()),
-                ('where', models.CharField(blank=True, max_length=500)),
-                ('hint', models.TextField(blank=True)),
-                ('body', models.BinaryField()),
-                ('body_bytes', models.BigIntegerField()),
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "run_id",
+                        "id",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("run_id", models.BigIntegerField()),
+                (
+                    "id",
+                    models.BigIntegerField(
+                        db_default=apps.core.sql.NextVal("ingest_quarantine_id")
+                    ),
+                ),
+                ("batch_id", models.CharField(max_length=128)),
+                ("endpoint", models.CharField(max_length=40)),
+                ("encoding", models.CharField(max_length=16)),
+                ("token", models.CharField(max_length=200)),
+                ("received_ns", models.BigIntegerField()),
+                ("quarantined_at", models.DateTimeField(auto_now_add=True)),
+                ("reason", models.TextField()),
+                ("where", models.CharField(blank=True, max_length=500)),
+                ("hint", models.TextField(blank=True)),
+                ("body", models.BinaryField()),
+                ("body_bytes", models.BigIntegerField()),
             ],
             options={
-                'indexes': [models.Index(fields=['-id'], name='ix_quarantine_newest')],
-                'constraints': [models.UniqueConstraint(fields=('run_id', 'batch_id'), name='quarantined_once')],
+                "indexes": [models.Index(fields=["-id"], name="ix_quarantine_newest")],
+                "constraints": [
+                    models.UniqueConstraint(fields=("run_id", "batch_id"), name="quarantined_once")
+                ],
             },
         ),
     ]

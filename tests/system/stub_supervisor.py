@@ -17,8 +17,8 @@ if os.fork() == 0:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     print("grandchild", os.getpid(), flush=True)
     while True: time.sleep(60)
-print("stand-in is ready", flush=True)
 {body}
+print("stand-in is ready", flush=True)
 while True: time.sleep(60)
 """
 
@@ -31,7 +31,7 @@ def _stand_in(name: str, body: str = "") -> ChildSpec:
 
 def _services(_: plan.Plan) -> list[ChildSpec]:
     stubborn = "signal.signal(signal.SIGTERM, signal.SIG_IGN)"
-    return [_stand_in("web"), _stand_in("stubborn", stubborn)]
+    return [_stand_in("web", os.environ.get("STUB_WEB", "")), _stand_in("stubborn", stubborn)]
 
 
 async def _login_link(self: object) -> str:

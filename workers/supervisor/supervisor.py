@@ -87,9 +87,12 @@ class _Supervisor:
         self._announce_servers()
         await self._start_level([planning.migrate()])
         link = asyncio.create_task(self._login_link())
-        await self._start_level(planning.services(self._plan))
-        await self._start_level(self._extra)
-        self._console.say(f"Lastgood is ready: {await link}")
+        try:
+            await self._start_level(planning.services(self._plan))
+            await self._start_level(self._extra)
+            self._console.say(f"Lastgood is ready: {await link}")
+        finally:
+            await _drop(link)
         for note in self._notes:
             self._console.say(note)
 
@@ -130,7 +133,11 @@ class _Supervisor:
             cwd=ROOT,
             start_new_session=True,
         )
-        out, err = await process.communicate()
+        try:
+            out, err = await process.communicate()
+        finally:
+            if process.returncode is None:
+                process.kill()
         words = out.decode().split()
         if process.returncode != 0 or not words:
             raise AppError(f"no login link could be made:\n{err.decode(errors='replace')}")
@@ -141,3 +148,11 @@ class _Supervisor:
             await asyncio.gather(*(child.stop(hurry=self._hurry) for child in level))
         self._guard.dismiss()
         self._home.release()
+
+
+async def _drop(task: asyncio.Task[str]) -> None:
+    """End a side task whose result no longer matters; its failure is not shown."""
+    task.cancel()
+    await asyncio.wait({task})
+    if not task.cancelled():
+        task.exception()

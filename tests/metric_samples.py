@@ -41,7 +41,10 @@ def recorded_rank_rows(name):
     rows = []
     for path in (path for path in files if not path.parts[-5].endswith("-2")):
         node, local_rank = path.parts[-5], int(path.parts[-2])
-        meta = SegmentMeta(str(path), "stderr", local_rank, node, 0, T0_NS)
+        meta = SegmentMeta(
+            source=str(path), channel="stderr", local_rank=local_rank, node=node, offset=0,
+            seen_ns=T0_NS,
+        )  # fmt: skip
         rows += parse_segment(meta, path.read_bytes()).metrics
     return tuple(rows)
 

@@ -23,6 +23,7 @@ class GradientPolicy:
     min_rows: int = 60
     page_ratio: float = 5.0
     calm_ratio: float = 3.0
+    settle_rows: int = 1000
 
 
 class GradientState(msgspec.Struct):
@@ -48,8 +49,11 @@ class GradientTest:
         """The median norm of the window."""
         return self._window.median()
 
-    def feed(self, step: int, time_ns: int, norm: float) -> float:
-        """Take a norm; how many times the usual norm the last rows are. 0.0 before min_rows."""
+    def feed(self, step: int, time_ns: int, norm: float, *, frozen: bool) -> float:
+        """Take a norm; how many times the usual norm the last rows are. 0.0 before min_rows.
+
+        frozen: leave the past as it is, so that it does not learn the trouble.
+        """
         policy, state = self._policy, self.state
         usual = self._window.median()
         known = len(self._window) >= policy.min_rows and usual > 0
@@ -60,7 +64,8 @@ class GradientTest:
             state.since_step, state.since_time_ns = step, time_ns
         state.recent.append(ratio)
         del state.recent[: -policy.rows]
-        self._window.push(norm)
+        if not frozen:
+            self._window.push(norm)
         return median(state.recent) if len(state.recent) == policy.rows else 0.0
 
     def dump(self) -> GradientState:

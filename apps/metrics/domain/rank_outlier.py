@@ -7,7 +7,9 @@ noise only. A rank that stays apart computes something else: corrupted weights o
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import msgspec
 import numpy as np
@@ -62,21 +64,23 @@ class StepVerdict(msgspec.Struct):
     apart: dict[int, float] = {}
 
 
-class OpenOutlier(msgspec.Struct):
-    """A reported rank that has not come back."""
+class Told(msgspec.Struct):
+    """A stretch of a rank that was reported. closed: it has come back, and that was reported."""
 
+    rank: int
     since_step: int
     since_time_ns: int
     last_normal_step: int | None
     severity: str
+    closed: bool = False
 
 
 class RankState(msgspec.Struct):
-    """Verdicts of the last steps and the ranks that are apart now."""
+    """Verdicts of the last steps and what was told about them. dropped_steps: no longer kept."""
 
     version: int = STATE_VERSION
     steps: list[StepVerdict] = []
-    open: dict[int, OpenOutlier] = {}
+    told: list[Told] = []
     dropped_steps: int = 0
 
 
@@ -106,14 +110,40 @@ def judge(
     points: all ranks of the steps with news, by step. A step may come again when late ranks have
     arrived: its verdict is replaced. O(steps x ranks log ranks).
     """
+    found: dict[str, Finding] = {}
+    for part in _portions(points, policy.history_rows // 2):
+        found |= {
+            finding.key: finding for finding in _judge(state, part, (attempt, series), policy)
+        }
+    return list(found.values())
+
+
+def _portions(points: Points, steps: int) -> Iterator[Points]:
+    """The points in portions of so many steps, so that the history covers each of them."""
+    if points.rank is None or not len(points.step):
+        return
+    starts = np.flatnonzero(np.r_[True, points.step[1:] != points.step[:-1]])[::steps]
+    for start, end in pairwise([*starts.tolist(), len(points.step)]):
+        one = slice(start, end)
+        yield Points(points.step[one], points.time_ns[one], points.value[one], points.rank[one])
+
+
+def _judge(
+    state: RankState, points: Points, place: tuple[int, str], policy: RankPolicy
+) -> list[Finding]:
+    """place: (attempt, series)."""
     _replace_steps(state, points, policy)
     found = []
-    for rank in sorted(
-        {rank for verdict in state.steps for rank in verdict.apart} | set(state.open)
-    ):
-        finding = _rank_finding(state, rank, attempt, series, policy)
-        if finding is not None:
-            found.append(finding)
+    for rank in sorted({rank for verdict in state.steps for rank in verdict.apart}):
+        flags = [rank in verdict.apart for verdict in state.steps]
+        for stretch in _stretches(flags, policy):
+            told = _tell(state, rank, stretch, policy)
+            if told is not None:
+                where = Where(*place, state.steps[stretch.seen])
+                end = None if stretch.end is None else state.steps[stretch.end]
+                found.append(_finding(where, told, end))
+    oldest = state.steps[0].step if state.steps else 0
+    state.told = [told for told in state.told if not told.closed or told.since_step >= oldest]
     return found
 
 
@@ -168,104 +198,110 @@ def _verdict(
 # -- persistence ------------------------------------------------------------------------------
 
 
-def _rank_finding(
-    state: RankState, rank: int, attempt: int, series: str, policy: RankPolicy
-) -> Finding | None:
-    known = state.open.get(rank)
-    flags = [rank in verdict.apart for verdict in state.steps]
-    if known is not None:
-        if len(flags) < policy.clear_rows or any(flags[-policy.clear_rows :]):
-            return None
-        del state.open[rank]
-        here = state.steps[-1]
-        return _finding(state, rank, known, here, attempt=attempt, series=series, closed=True)
-    seen = _persistent_at(flags, policy)
-    if seen is None or not any(flags[-policy.of :]):
-        return None
-    since = _stretch_start(flags, seen, policy)
-    normal = [v.step for v, flag in zip(state.steps[:since], flags, strict=False) if not flag]
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """Indexes of steps: first one apart, the one at which that was persistent, the one at which
+    the rank was back (None while it is not)."""
+
+    since: int
+    seen: int
+    end: int | None
+
+
+def _stretches(flags: list[bool], policy: RankPolicy) -> list[_Stretch]:
+    """The persistent stretches of one rank, oldest first. flags: apart at each step."""
+    found: list[_Stretch] = []
+    floor, since, seen, last = 0, 0, -1, 0
+    for at, flag in enumerate(flags):
+        last = at if flag else last
+        if seen < 0:
+            first = max(floor, at - policy.of + 1)
+            if flag and sum(flags[first : at + 1]) >= policy.need:
+                since, seen = flags.index(True, first), at
+        elif at - last >= policy.clear_rows:
+            found.append(_Stretch(since, seen, at))
+            floor, seen = at + 1, -1
+    return found if seen < 0 else [*found, _Stretch(since, seen, None)]
+
+
+def _tell(state: RankState, rank: int, stretch: _Stretch, policy: RankPolicy) -> Told | None:
+    """The record of a stretch if there is something new to say about it."""
+    first = state.steps[stretch.since]
+    closed = stretch.end is not None
+    for told in state.told:
+        # A stretch longer than the history seems to begin where the history begins.
+        longer = told.since_step < state.steps[0].step and not told.closed
+        same = told.since_step == first.step or (longer and stretch.since < policy.of)
+        if told.rank == rank and same:
+            changed = told.closed != closed
+            told.closed = closed
+            return told if changed else None
+    before = state.steps[: stretch.since]
+    normal = [verdict.step for verdict in before if rank not in verdict.apart]
     enough = len(normal) + state.dropped_steps >= policy.normal_rows
-    first = state.steps[since]
-    opened = OpenOutlier(
-        first.step, first.time_ns, max(normal, default=None), "page" if enough else "warn"
-    )
-    state.open[rank] = opened
-    here = state.steps[seen]
-    return _finding(state, rank, opened, here, attempt=attempt, series=series, closed=False)
-
-
-def _persistent_at(flags: list[bool], policy: RankPolicy) -> int | None:
-    """The first step at which `need` of the last `of` flags of the newest stretch are set."""
-    start = 0
-    for at in range(len(flags)):
-        if at >= policy.clear_rows and not any(flags[at - policy.clear_rows + 1 : at + 1]):
-            start = at + 1
-    for at in range(start, len(flags)):
-        if flags[at] and sum(flags[max(start, at - policy.of + 1) : at + 1]) >= policy.need:
-            return at
-    return None
-
-
-def _stretch_start(flags: list[bool], seen: int, policy: RankPolicy) -> int:
-    first = max(0, seen - policy.of + 1)
-    return next(at for at in range(first, seen + 1) if flags[at])
+    severity = "page" if enough else "warn"
+    last_normal = max(normal, default=None)
+    told = Told(rank, first.step, first.time_ns, last_normal, severity, closed)
+    state.told.append(told)
+    return told
 
 
 # -- words ------------------------------------------------------------------------------------
 
 
-def _finding(
-    state: RankState,
-    rank: int,
-    opened: OpenOutlier,
-    here: StepVerdict,
-    *,
-    attempt: int,
-    series: str,
-    closed: bool,
-) -> Finding:
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Which series of which attempt, and the step that was judged."""
+
+    attempt: int
+    series: str
+    here: StepVerdict
+
+
+def _finding(where: Where, told: Told, end: StepVerdict | None) -> Finding:
+    here, rank = where.here, told.rank
     value = here.apart.get(rank)
-    z = _z(value, here)
-    text = (
-        f"rank {rank}: {series} {number(value)}, the other {here.ranks - 1} ranks have the median "
-        f"{number(here.median)}"
-    )
     evidence = (
-        Evidence(text, time_ns=here.time_ns, step=here.step, rank=rank),
         Evidence(
-            f"apart at {sum(rank in v.apart for v in state.steps)} of the last {len(state.steps)} "
-            f"logged steps, normal until step {opened.last_normal_step}",
-            step=opened.since_step,
+            f"rank {rank}: {where.series} {number(value)}, the other {here.ranks - 1} ranks have "
+            f"the median {number(here.median)}",
+            time_ns=here.time_ns,
+            step=here.step,
+            rank=rank,
+        ),
+        Evidence(
+            f"apart from its peers since step {told.since_step}, normal until step "
+            f"{told.last_normal_step}",
+            time_ns=told.since_time_ns,
+            step=told.since_step,
             rank=rank,
         ),
     )
-    suspect = Suspect(rank, None, FAULT_CLASS, CONFIDENCE, evidence)
+    back = "" if end is None else f", back by step {end.step}"
     return Finding(
-        key=f"rank:a{attempt}:r{rank}:s{opened.since_step}",
+        key=f"rank:a{where.attempt}:r{rank}:s{told.since_step}",
         detector=DETECTOR,
         kind="rank_outlier",
-        severity=FindingSeverity(opened.severity),
-        attempt=attempt,
-        onset_step=opened.since_step,
-        onset_time_ns=opened.since_time_ns,
+        severity=FindingSeverity(told.severity),
+        attempt=where.attempt,
+        onset_step=told.since_step,
+        onset_time_ns=told.since_time_ns,
         seen_step=here.step,
         seen_time_ns=here.time_ns,
-        title=f"rank {rank} stands apart from its peers since step {opened.since_step} "
-        f"({series} {number(value)} against {number(here.median)})"
-        if not closed
-        else f"rank {rank} is back among its peers at step {here.step}",
-        series=series,
+        title=f"rank {rank} stands apart from its peers since step {told.since_step} "
+        f"({where.series} {number(value)} against {number(here.median)}){back}",
+        series=where.series,
         rank=rank,
-        closed_step=here.step if closed else None,
-        closed_time_ns=here.time_ns if closed else None,
+        closed_step=None if end is None else end.step,
+        closed_time_ns=None if end is None else end.time_ns,
         evidence=evidence,
-        suspects=(suspect,),
+        suspects=(Suspect(rank, None, FAULT_CLASS, CONFIDENCE, evidence),),
         facts={
             "value": fact(value),
             "median_of_others": here.median,
-            "z": fact(z),
-            "since_step": opened.since_step,
-            "last_normal_step": opened.last_normal_step,
+            "z": fact(_z(value, here)),
+            "since_step": told.since_step,
+            "last_normal_step": told.last_normal_step,
             "ranks": here.ranks,
             "rule": "local loss beyond 6 robust standard deviations and 25 % of the median of the "
             "ranks at 2 of 3 logged steps",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 
 import msgspec
@@ -18,6 +19,8 @@ class ReferenceState(msgspec.Struct):
     level: list[float] = []
     fast: list[float] = []
     deviation: list[float] = []
+    trend: list[float] = []
+    grain: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,8 @@ class Reference:
     level: the median of the last 50 rows; in the first 400 rows the smaller of that and the median
     of the last 15, so that the steep first descent does not hide a jump below an old, high median.
     scale: 1.4826 x the median absolute deviation of the last 200 rows from the 15-row median before
-    each (which follows a descent), at least 0.2 % of the level (bf16 logs can deviate by 0).
+    each (which follows a descent), at least 0.2 % of the level and at least the smallest difference
+    between two values: a log rounded to one decimal or to bf16 has a deviation of 0 for long.
     Source: windows of the loss-spike study of 58 public logs.
     """
 
@@ -50,9 +54,12 @@ class Reference:
     FAST_ROWS = 15
     SCALE_ROWS = 200
     DESCENT_ROWS = 400
+    TREND_ROWS = 100
+    TREND_SHARE = 0.5
+    GRAIN_EVERY = 16
     FLOOR_RATIO = 0.002
 
-    __slots__ = ("_deviation", "_fast", "_level", "_rows")
+    __slots__ = ("_deviation", "_fast", "_grain", "_level", "_rows", "_trend")
 
     def __init__(self, state: ReferenceState | None = None) -> None:
         state = state or ReferenceState()
@@ -60,6 +67,8 @@ class Reference:
         self._level = RollingMedian(self.LEVEL_ROWS, state.level)
         self._fast = RollingMedian(self.FAST_ROWS, state.fast)
         self._deviation = RollingMedian(self.SCALE_ROWS, state.deviation)
+        self._trend = deque(state.trend, maxlen=self.TREND_ROWS)
+        self._grain = state.grain
 
     def level(self) -> float:
         """Where the series is now, 0.0 before the first value."""
@@ -71,16 +80,20 @@ class Reference:
         if len(self._deviation) < min_rows:
             return None
         level = self.level()
-        floor = max(self.FLOOR_RATIO * abs(level), 1e-12)
+        floor = max(self.FLOOR_RATIO * abs(level), self._grain, 1e-12)
         return Band(level, max(MAD_TO_SD * self._deviation.median(), floor))
 
     def descent_per_row(self) -> float:
-        """How much the level falls per row (<= 0), from the two halves of its window."""
-        values = self._level.values()
-        if len(values) < self.LEVEL_ROWS:
+        """How much the level can be expected to fall per row (<= 0).
+
+        Half of what the two halves of the last 100 rows fell by: curves flatten.
+        """
+        values = list(self._trend)
+        if len(values) < self.TREND_ROWS:
             return 0.0
-        half = self.LEVEL_ROWS // 2
-        return min(0.0, (median(values[half:]) - median(values[:half])) / half)
+        half = self.TREND_ROWS // 2
+        fall = (median(values[half:]) - median(values[:half])) / half
+        return min(0.0, self.TREND_SHARE * fall)
 
     def push(self, value: float) -> None:
         """Take a finite, healthy value into the past."""
@@ -89,8 +102,17 @@ class Reference:
         self._rows += 1
         self._level.push(value)
         self._fast.push(value)
+        self._trend.append(value)
+        if self._rows % self.GRAIN_EVERY == 0:
+            self._grain = self._level.smallest_gap()
 
     def state(self) -> ReferenceState:
         """The windows, to store."""
-        values = self._level.values(), self._fast.values(), self._deviation.values()
-        return ReferenceState(self._rows, *values)
+        return ReferenceState(
+            self._rows,
+            self._level.values(),
+            self._fast.values(),
+            self._deviation.values(),
+            list(self._trend),
+            self._grain,
+        )

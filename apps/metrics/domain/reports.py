@@ -35,11 +35,19 @@ class RowMark(msgspec.Struct):
 
 
 class Mark(msgspec.Struct):
-    """An open finding of a test without an episode. severity "" is not reported."""
+    """An open finding of a test without an episode: what it saw when it opened or grew louder.
+
+    value, before: the values of then, as text where they are no numbers. row: of the attempt.
+    """
 
     step: int
     time_ns: int
     severity: str
+    row: int = 0
+    value: float | str | None = None
+    before: float | str | None = None
+    seen_step: int = 0
+    seen_time_ns: int = 0
     closed: bool = False
 
 
@@ -93,10 +101,12 @@ WORDINGS = {
 }
 
 
-def number(value: float | None) -> str:
+def number(value: float | str | None) -> str:
     """A value as people write it: three significant digits, NaN and inf by name."""
     if value is None:
         return "not logged"
+    if isinstance(value, str):
+        return value
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
@@ -112,7 +122,8 @@ def fact(value: float | None) -> float | str | None:
 def episode(here: Here, state: Episode, policy: EpisodePolicy, change: Change | None) -> Finding:
     """The finding of an excursion of the loss in its present state."""
     kind, severity = _kind(state, policy)
-    closed = bool(state.closed_by)
+    # A loss that stays wrong for long becomes the reference, but its story has no end.
+    closed = bool(state.closed_by) and not (state.page_step and state.closed_by == "settled")
     series = here.series.get("loss", "loss")
     name = "spike" if state.direction > 0 else "drop"
     return Finding(
@@ -134,19 +145,12 @@ def episode(here: Here, state: Episode, policy: EpisodePolicy, change: Change | 
     )
 
 
-def marked(
-    here: Here,
-    name: str,
-    mark: Mark,
-    values: tuple[float | None, float | None],
-    change: Change | None,
-) -> Finding:
-    """The finding of a test without an episode. values: (before, now)."""
+def marked(here: Here, name: str, mark: Mark, change: Change | None) -> Finding:
+    """The finding of a test without an episode."""
     words = WORDINGS[name]
     series = here.series.get(words.role, words.role)
-    before, value = values
     title = words.text.format(
-        series=series, before=number(before), value=number(value), step=mark.step
+        series=series, before=number(mark.before), value=number(mark.value), step=mark.step
     )
     return Finding(
         key=f"{name}:a{here.attempt}:s{mark.step}",
@@ -156,15 +160,14 @@ def marked(
         attempt=here.attempt,
         onset_step=mark.step,
         onset_time_ns=mark.time_ns,
-        seen_step=here.step,
-        seen_time_ns=here.time_ns,
+        seen_step=mark.seen_step,
+        seen_time_ns=mark.seen_time_ns,
         title=title,
         series=series,
         closed_step=here.step if mark.closed else None,
         closed_time_ns=here.time_ns if mark.closed else None,
-        evidence=(Evidence(words.rule, step=here.step), *_lr_evidence(here, change)),
-        facts={"rule": words.rule, "before": fact(before), "value": fact(value)}
-        | _lr_facts(change),
+        evidence=(Evidence(words.rule, step=mark.seen_step), *_lr_evidence(here, change)),
+        facts={"rule": words.rule, "before": mark.before, "value": mark.value} | _lr_facts(change),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Iterable
+from itertools import pairwise
 
 
 class RollingMedian:
@@ -43,6 +44,11 @@ class RollingMedian:
         if n % 2:
             return self._sorted[half]
         return 0.5 * self._sorted[half - 1] + 0.5 * self._sorted[half]
+
+    def smallest_gap(self) -> float:
+        """The smallest difference between two different values, 0.0 if all are the same."""
+        gaps = [b - a for a, b in pairwise(self._sorted) if b > a]
+        return min(gaps, default=0.0)
 
     def values(self) -> list[float]:
         """The window, oldest first: what to store to build the same window again."""

@@ -61,7 +61,7 @@ class SpikePolicy:
 
 
 class SpikeState(msgspec.Struct):
-    """Everything the detector knows. About 9 KB stored; never grows with the run."""
+    """Everything the detector knows. About 12 KB stored; never grows with the run."""
 
     version: int = STATE_VERSION
     attempt: int = 0
@@ -166,7 +166,8 @@ class SpikeDetector:
         state = self.state
         state.tail.append(loss)
         del state.tail[:-TAIL_ROWS]
-        self._slow_divergence(row, loss)
+        if state.episode is None or state.episode.page_step is None:
+            self._slow_divergence(row, loss)
         if state.episode is None:
             self._inside(row, loss)
         if state.episode is not None:
@@ -195,10 +196,8 @@ class SpikeDetector:
     def _open(self, row: TrainRow, band: Band, direction: int) -> Episode:
         onset = RowMark(row.step, row.time_ns, 0.0, 0.0)
         for mark in reversed(self.state.trail):
-            moved = min(
-                mark.z / self.policy.walk_back_z, mark.excess / self.policy.walk_back_excess
-            )
-            if direction * moved <= 1.0:
+            z, excess = direction * mark.z, direction * mark.excess
+            if z <= self.policy.walk_back_z or excess <= self.policy.walk_back_excess:
                 break
             onset = mark
         restarting = self.state.attempt > 0 and self.state.rows <= self.policy.restart_rows
@@ -249,6 +248,8 @@ class SpikeDetector:
         rows = self.state.tail[-len(episode.recent) :]
         if episode.closed_by == "settled":
             self._reference, rows = Reference(), self.state.tail
+            self._slow = SlowTest(self.policy.slow)
+            self.state.marks.pop("slow", None)
         band = Band(episode.level, episode.scale)
         for value in rows:
             distance = episode.direction * (value - episode.level)
@@ -259,67 +260,61 @@ class SpikeDetector:
 
     def _slow_divergence(self, row: TrainRow, loss: float) -> None:
         holds = self._slow.feed(row.step, row.time_ns, loss)
-        state, mark = self._slow.state, self.state.marks.get("slow")
-        if holds and mark is None:
-            # A jump that was reported already, or a restart, is not a second story.
-            known = self.state.episode is not None and self.state.episode.page_step is not None
-            mark = Mark(state.since_step, state.since_time_ns, "" if known else "page")
-            self.state.marks["slow"] = mark
-            self._report("slow", row, mark, value=self._slow.median(), before=state.best)
-        elif mark is not None and state.held == 0:
-            self._end("slow", row, value=self._slow.median(), before=state.best)
+        state = self._slow.state
+        if holds and "slow" not in self.state.marks:
+            mark = Mark(state.since_step, state.since_time_ns, "page")
+            mark.before, mark.value = state.best, self._slow.median()
+            self._mark("slow", row, mark)
+        elif "slow" in self.state.marks and state.held == 0:
+            self._end("slow", row)
 
     def _numerics(self, row: TrainRow) -> None:
         state, policy = self.state.numerics, self.policy.numerics
         started = self.state.rows > policy.start_rows
         loss = "page" if numerics.loss_lost(state, policy) else "warn"
         self._flagged("nonfinite", row, loss, state.bad_loss)
-        only_grad = [
-            grad and not bad for grad, bad in zip(state.bad_grad, state.bad_loss, strict=True)
-        ]
+        flags = zip(state.bad_grad, state.bad_loss, strict=True)
         loud = "page" if started and numerics.gradients_lost(state, policy) else "info"
-        self._flagged("grad_nonfinite", row, loud, only_grad)
-        if started and numerics.scale_falling(state, policy):
-            if "loss_scale" not in self.state.marks:
-                mark = self.state.marks["loss_scale"] = Mark(row.step, row.time_ns, "page")
-                self._report(
-                    "loss_scale", row, mark, value=state.scales[-1], before=max(state.scales)
-                )
-        elif "loss_scale" in self.state.marks:
-            self._end("loss_scale", row, value=state.scales[-1], before=max(state.scales))
+        self._flagged("grad_nonfinite", row, loud, [grad and not bad for grad, bad in flags])
+        falling = started and numerics.scale_falling(state, policy)
+        if falling and "loss_scale" not in self.state.marks:
+            mark = Mark(row.step, row.time_ns, "page")
+            mark.before, mark.value = max(state.scales), state.scales[-1]
+            self._mark("loss_scale", row, mark)
+        elif not falling and "loss_scale" in self.state.marks:
+            self._end("loss_scale", row)
 
     def _flagged(self, name: str, row: TrainRow, severity: str, flags: list[bool]) -> None:
         """Open at the first bad row, grow louder when they repeat, close after calm rows."""
         mark = self.state.marks.get(name)
-        value = row.loss if name == "nonfinite" else row.grad_norm
-        if flags[-1] and mark is None:
-            mark = self.state.marks[name] = Mark(row.step, row.time_ns, severity)
-            self._report(name, row, mark, value=value)
-        elif flags[-1] and mark is not None and severity == "page" != mark.severity:
+        if mark is None and flags[-1]:
+            mark = Mark(row.step, row.time_ns, severity)
+            mark.value = reports.fact(row.loss if name == "nonfinite" else row.grad_norm)
+            self._mark(name, row, mark)
+        elif mark is not None and flags[-1] and severity == "page" != mark.severity:
             mark.severity = severity
-            self._report(name, row, mark, value=value)
+            self._mark(name, row, mark)
         elif mark is not None and numerics.calm(flags, self.policy.numerics):
-            self._end(name, row, value=value)
+            self._end(name, row)
 
     def _gradient_norm(self, row: TrainRow) -> None:
         if row.grad_norm is None or not math.isfinite(row.grad_norm):
             return
-        before = self._gradient.usual()
-        ratio = self._gradient.feed(row.step, row.time_ns, row.grad_norm)
-        mark, state = self.state.marks.get("gradient"), self._gradient.state
-        high = ratio > self.policy.gradient.page_ratio and self._loss_has_no_say()
-        if high and mark is None:
-            paged = self.state.episode is not None and self.state.episode.page_step is not None
-            mark = Mark(state.since_step, state.since_time_ns, "" if paged else "page")
-            self.state.marks["gradient"] = mark
-            self._report("gradient", row, mark, value=row.grad_norm, before=before)
-        elif mark is not None and ratio < self.policy.gradient.calm_ratio:
-            self._end("gradient", row, value=row.grad_norm, before=before)
+        policy, mark = self.policy.gradient, self.state.marks.get("gradient")
+        usual, state = self._gradient.usual(), self._gradient.state
+        ratio = self._gradient.feed(row.step, row.time_ns, row.grad_norm, frozen=mark is not None)
+        if mark is None and ratio > policy.page_ratio and self._loss_has_no_say():
+            mark = Mark(state.since_step, state.since_time_ns, "page")
+            mark.before, mark.value = usual, row.grad_norm
+            self._mark("gradient", row, mark)
+        elif mark is not None and ratio < policy.calm_ratio:
+            self._end("gradient", row)
+        elif mark is not None and self.state.rows > mark.row + policy.settle_rows:
+            del self.state.marks["gradient"]
 
     def _loss_has_no_say(self) -> bool:
-        """False while a loss excursion is open that is not judged yet or heals by itself."""
-        episode = self.state.episode
-        return episode is None or episode.page_step is not None
+        """False while a loss excursion is open: it is not judged yet, heals, or is told already."""
+        return self.state.episode is None
 
     # -- findings ---------------------------------------------------------------------------
 
@@ -327,23 +322,18 @@ class SpikeDetector:
         state = self.state
         return reports.Here(state.attempt, state.series, row.step, row.time_ns)
 
-    def _report(
-        self,
-        name: str,
-        row: TrainRow,
-        mark: Mark,
-        *,
-        value: float | None,
-        before: float | None = None,
-    ) -> None:
-        if mark.severity:
-            change = self._change_near(self.state.rows - self.policy.slow.window)
-            finding = reports.marked(self._here(row), name, mark, (before, value), change)
-            self._found[finding.key] = finding
+    def _mark(self, name: str, row: TrainRow, mark: Mark) -> None:
+        """Report a test that opened or grew louder at this row."""
+        mark.row, mark.seen_step, mark.seen_time_ns = self.state.rows, row.step, row.time_ns
+        self.state.marks[name] = mark
+        self._report(name, row, mark)
 
-    def _end(
-        self, name: str, row: TrainRow, *, value: float | None, before: float | None = None
-    ) -> None:
+    def _end(self, name: str, row: TrainRow) -> None:
         mark = self.state.marks.pop(name)
         mark.closed = True
-        self._report(name, row, mark, value=value, before=before)
+        self._report(name, row, mark)
+
+    def _report(self, name: str, row: TrainRow, mark: Mark) -> None:
+        change = self._change_near(mark.row - self.policy.slow.window)
+        finding = reports.marked(self._here(row), name, mark, change)
+        self._found[finding.key] = finding

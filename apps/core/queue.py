@@ -18,5 +18,8 @@ class Job(StrEnum):
 
 
 def enqueue(job: Job, *args: int | str) -> None:
-    """Send `job` to the broker once the surrounding transaction has committed."""
-    transaction.on_commit(lambda: current_app.send_task(job.value, args=args))
+    """Send `job` to the broker once the surrounding transaction has committed.
+
+    A dead broker is logged, not raised: the commit stands, and a periodic job finds the work.
+    """
+    transaction.on_commit(lambda: current_app.send_task(job.value, args=args), robust=True)

@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
 from tests.system.processes import Foreground
+
+
+@pytest.fixture
+def start():
+    """Starts supervisors that are ended after the test, whatever it finds."""
+    with contextlib.ExitStack() as stack:
+
+        def begin(home, **env):
+            running = Foreground(home, **env)
+            stack.callback(running.close)
+            return running
+
+        yield begin
 
 
 @pytest.fixture(scope="module")

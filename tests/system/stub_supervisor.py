@@ -15,7 +15,6 @@ _PARENT = """
 import os, signal, sys, time
 if os.fork() == 0:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    print("grandchild", os.getpid(), flush=True)
     while True: time.sleep(60)
 {body}
 print("stand-in is ready", flush=True)

@@ -4,15 +4,15 @@ import signal
 
 import pytest
 
-from tests.system.processes import Foreground, eventually, living
+from tests.system.processes import eventually, living
 
 
 @pytest.mark.parametrize(
     ("number", "status"),
     [(signal.SIGINT, 0), (signal.SIGTERM, 0), (signal.SIGKILL, -signal.SIGKILL)],
 )
-def test_no_process_is_left_after(number, status, tmp_path):
-    running = Foreground(tmp_path)
+def test_no_process_is_left_after(number, status, tmp_path, start):
+    running = start(tmp_path)
     running.line("Lastgood is ready")
     assert len(living(tmp_path)) > 8
 
@@ -22,8 +22,8 @@ def test_no_process_is_left_after(number, status, tmp_path):
     assert not (tmp_path / "run" / "servers.json").exists()
 
 
-def test_a_second_ctrl_c_hurries_a_stuck_child(tmp_path):
-    running = Foreground(tmp_path, STUB_GRACE_S="600")
+def test_a_second_ctrl_c_hurries_a_stuck_child(tmp_path, start):
+    running = start(tmp_path, STUB_GRACE_S="600")
     running.line("Lastgood is ready")
     running.signal(signal.SIGINT)
     running.line("stopping")

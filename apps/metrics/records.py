@@ -26,7 +26,10 @@ class WriteResult:
 
 @dataclass(frozen=True, slots=True)
 class KeyInfo:
-    """One series name of a run. ranks: logged per rank; the same name may exist in both forms."""
+    """One series name of a run. ranks: logged per rank; the same name may exist in both forms.
+
+    last_step: of its newest block; a name logged every tenth step may be up to one flush too high.
+    """
 
     key: str
     ranks: bool

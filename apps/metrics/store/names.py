@@ -62,18 +62,19 @@ def keysets(run_id: int, key_ids: Sequence[int]) -> dict[int, list[int]]:
     return {row[0]: row[1] for row in rows}
 
 
-def keyset_of(run_id: int, packed: Packed) -> int:
-    """The id of the matrix's columns; names and keyset are stored when they are new.
+def next_block(run_id: int, packed: Packed) -> int:
+    """The number of the next block; names and keyset of the matrix are stored when they are new.
 
-    Normally one look at a primary key. Safe under concurrent writers of the same names.
+    Normally one statement. Safe under concurrent writers of the same names.
     """
-    known = query(
-        "SELECT 1 FROM metrics_keyset WHERE run_id = %s AND keyset_id = %s",
+    (block_id, known), *_ = query(
+        "SELECT nextval('metrics_block_id'), EXISTS ("
+        "SELECT 1 FROM metrics_keyset WHERE run_id = %s AND keyset_id = %s)",
         [run_id, packed.keyset_id],
     )
     if not known:
         _store(run_id, packed)
-    return packed.keyset_id
+    return int(block_id)
 
 
 def _store(run_id: int, packed: Packed) -> None:

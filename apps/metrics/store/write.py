@@ -11,7 +11,7 @@ from apps.core.records import MetricRow
 from apps.metrics.domain import blocks, packing, roles
 from apps.metrics.domain.packing import Packed
 from apps.metrics.records import WriteResult
-from apps.metrics.store.names import keyset_of
+from apps.metrics.store.names import next_block
 
 _COPY = (
     "COPY metrics_hotblock (run_id, attempt, last_step, block_id, first_step, keyset_id, ranked,"
@@ -50,20 +50,17 @@ def write_rows(run_id: int, attempt: int, rows: Sequence[MetricRow], *, source: 
 def _copy(run_id: int, attempt: int, packed: Packed, source: str) -> blocks.Stats:
     cells = blocks.encode_cells(packed.cells)
     figures = blocks.read_stats(cells)
-    keyset_id = keyset_of(run_id, packed)
+    block_id = next_block(run_id, packed)
     step = packed.axis.step
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT nextval('metrics_block_id')")
-        block_id = cursor.fetchone()[0]
-        with cursor.copy(_COPY) as copy:
-            copy.set_types(_TYPES)
-            copy.write_row(
-                (
-                    run_id, attempt, int(step.max()), block_id, int(step.min()), keyset_id,
-                    packed.ranked, len(packed.axis), figures.points, figures.nonfinite, source,
-                    blocks.encode_axis(packed.axis), cells,
-                )
-            )  # fmt: skip
+    with connection.cursor() as cursor, cursor.copy(_COPY) as copy:
+        copy.set_types(_TYPES)
+        copy.write_row(
+            (
+                run_id, attempt, int(step.max()), block_id, int(step.min()), packed.keyset_id,
+                packed.ranked, len(packed.axis), figures.points, figures.nonfinite, source,
+                blocks.encode_axis(packed.axis), cells,
+            )
+        )  # fmt: skip
     return figures
 
 

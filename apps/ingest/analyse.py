@@ -19,10 +19,6 @@ from apps.metrics import services as metrics
 from apps.rollbacks import services as rollbacks
 from apps.runs import store as runs
 
-SETTLE_NS = 3_000_000_000
-"""How soon an attempt with an unsettled finding is looked at again."""
-
-
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """For open pages: newest step, and what may have changed."""
@@ -40,12 +36,11 @@ def analyse(run_id: int, attempt: int, now_ns: int) -> Outcome:
         failures = logs.triage(run_id, attempt, now_ns)
         findings = [*metrics.detect(run_id, attempt, now_ns), *failures]
         absorbed = incidents.absorb(run_id, attempt, findings, now_ns)
-        if failures:
+        if any(not failure.facts.get("recovered") for failure in failures):
             runs.mark_failed(run_id, attempt)
         followed = rollbacks.watch(run_id, attempt, now_ns)
         alerts.plan([*absorbed, *followed], now_ns)
-        unsettled = any(not finding.facts.get("settled", True) for finding in failures)
-        again = now_ns + SETTLE_NS if unsettled else None
+        again = logs.look_again_ns(run_id, attempt)
         store.end_analysis(run_id, attempt, seen=seen, now_ns=now_ns, again_at_ns=again)
     what = ["metrics", "logs", "checkpoints", *(["incidents"] if absorbed or followed else [])]
     newest = next((a.last_step for a in runs.attempts(run_id) if a.number == attempt), None)

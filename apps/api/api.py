@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.decorators import login_required
 from ninja import NinjaAPI
 
 from apps.api import errors
+from apps.api.auth import signed_in
 from apps.api.incidents import router as incidents
 from apps.api.ingest import router as ingest
 from apps.api.orders import router as orders
@@ -36,7 +36,7 @@ api = NinjaAPI(
     urls_namespace="api",
     renderer=StrictJson(),
     parser=StrictParser(),
-    docs_decorator=login_required,
+    docs_decorator=signed_in,
 )
 errors.install(api)
 api.add_router("", runs, tags=["runs"])

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import cast
 
-from django.http import HttpRequest
+from django.contrib.auth.views import redirect_to_login
+from django.http import HttpRequest, HttpResponse
 from ninja.errors import HttpError
 from ninja.security import APIKeyCookie, HttpBearer
 from ninja.security.base import AuthBase
 
 from apps.accounts.records import Actor
 from apps.accounts.services import actor_of, require, verify_token
+from apps.core.http import json_error
+
+View = Callable[..., HttpResponse]
 
 
 class Token(HttpBearer):
@@ -45,6 +50,23 @@ class Session(APIKeyCookie):
 def needs(scope: str) -> list[AuthBase | Callable[..., object]]:
     """The ways to prove `scope`."""
     return [Token(scope), Session(scope)]
+
+
+def signed_in(view: View) -> View:
+    """A page of the documentation: for people with a session, and for tokens that may read."""
+
+    @wraps(view)
+    def guarded(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
+        if request.user.is_authenticated:
+            return view(request, *args, **kwargs)
+        if "Authorization" not in request.headers:
+            return redirect_to_login(request.get_full_path())
+        actor = verify_token(request.headers["Authorization"].removeprefix("Bearer ").strip())
+        if actor is None or not actor.may("read"):
+            return json_error(401, "this token is unknown or may not read", where=request.path)
+        return view(request, *args, **kwargs)
+
+    return guarded
 
 
 def caller(request: HttpRequest) -> Actor:

@@ -48,7 +48,10 @@ def _app_error(request: HttpRequest, error: Any) -> HttpResponse:
 
 
 def _http_error(request: HttpRequest, error: Any) -> HttpResponse:
-    status = error.status_code if isinstance(error, HttpError) else 500
+    # ninja hides what the parser said behind a sentence of its own.
+    cause = error.__cause__
+    error = cause if isinstance(cause, HttpError) else error
+    status = error.status_code
     headers = {"WWW_Authenticate": "Bearer"} if status == 401 else {}
     return json_error(
         status, str(error), where=request.path, hint=_HINTS.get(status, ""), **headers

@@ -178,7 +178,7 @@ def get_logs(request: HttpRequest, key: str, ask: Query[LogAsk]) -> HttpResponse
             text=ask.text,
             from_ns=ask.from_ns,
             to_ns=ask.to_ns,
-            after_cursor=ask.after,
+            after_cursor=ask.after or None,
             limit=capped(ask.limit),
         )
     )

@@ -229,6 +229,17 @@ def time_to_step(curves: Sequence[Curve], time_ns: int) -> float | None:
     return best[1] if best else None
 
 
+def clusters(x: Sequence[float], gap: float) -> list[tuple[float, int]]:
+    """(middle, count) of neighbours less than `gap` apart. x ascending."""
+    found: list[list[float]] = []
+    for at in x:
+        if found and at - found[-1][-1] < gap:
+            found[-1].append(at)
+        else:
+            found.append([at])
+    return [((group[0] + group[-1]) / 2, len(group)) for group in found]
+
+
 def caption(curves: Sequence[Curve], clipped: int = 0, whisker_count: int = 0) -> str:
     """One sentence: drawn of stored points, what band and line mean, what is not on the plot."""
     stored, drawn = sum(c.stored for c in curves), sum(c.drawn for c in curves)

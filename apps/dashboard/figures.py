@@ -18,6 +18,10 @@ HUES = ("blue", "vermillion", "green", "purple")
 """At most four hues (ui.md section 8); a fifth line would get a dash instead."""
 
 
+NEAR_RATIO = 0.012
+"""Triangles nearer than this part of the axis become one with a count (ui.md 5.1 d)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Chart:
     """What one row shows. kept: attempt -> first step given up (see lineage.py)."""
@@ -75,7 +79,7 @@ def _whiskers(piece: Piece, hue: str) -> list[_Trace]:
     for at, low, high in found:
         x += [at, at, None]
         y += [low, high, None]
-    line = {"color": f"var(--{hue})", "width": 1}
+    line = {"color": f"var(--{hue})" if piece.kept else "var(--grey)", "width": 1}
     return [_Trace(go.Scatter(mode="lines", line=line, meta={"role": "whisker"}), x, y)]
 
 
@@ -90,11 +94,20 @@ def nonfinite_x(curve: Curve, kind: str) -> list[float]:
 def _triangles(chart: Chart) -> list[_Trace]:
     """NaN and infinities on a fixed lane at the top edge, never on the value axis."""
     x = sorted({at for curve in chart.curves for at in nonfinite_x(curve, chart.axis.kind)})
-    if not x:
+    clusters = cv.clusters(x, (chart.axis.end - chart.axis.start) * NEAR_RATIO)
+    if not clusters:
         return []
-    marker = {"symbol": "triangle-up", "size": 9, "color": "var(--critical)"}
-    look = go.Scatter(yaxis="y2", mode="markers", marker=marker, meta={"role": "nonfinite"})
-    return [_Trace(look, x, [0.965] * len(x))]
+    look = go.Scatter(
+        yaxis="y2",
+        mode="markers+text",
+        marker={"symbol": "triangle-up", "size": 10, "color": "var(--critical)"},
+        text=["" if count == 1 else f"x{count}" for _, count in clusters],
+        textposition="middle right",
+        textfont={"color": "var(--critical)"},
+        cliponaxis=False,
+        meta={"role": "nonfinite"},
+    )
+    return [_Trace(look, [at for at, _ in clusters], [0.95] * len(clusters))]
 
 
 def _figure(traces: Sequence[_Trace], layout: go.Layout) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from apps.rollbacks import resume, services, store
 from apps.rollbacks.records import OrderInfo
 from apps.runs.records import RunInfo
 
+NOTHING = "Choose a checkpoint first."
 CHANGED = "You chose another checkpoint. Look at its preview, then confirm again."
 
 
@@ -41,6 +42,8 @@ def rollback(request: HttpRequest, key: str) -> HttpResponse:
     form = drawer.read_form(request.POST, request.POST.getlist("exclude"))
     if request.POST.get("act") != "order":
         return _page(request, scene, form)
+    if form.chosen is None:
+        return _page(request, scene, form, AppError(NOTHING, where="choice"))
     if form.choice != form.previewed:
         return _page(request, scene, form, AppError(CHANGED, where="choice"))
     try:

@@ -104,5 +104,8 @@ export function drawRuler(node, axis, format) {
   const width = node.clientWidth;
   const place = scale(axis, width);
   node.setAttribute("viewBox", `0 0 ${width} 26`);
-  node.replaceChildren(...axis.ticks.map((x) => svg("text", { x: place(x), y: 16, "text-anchor": "middle", class: "tick" }, format(x))));
+  node.replaceChildren(...axis.ticks.map((x) => {
+    const late = place(x) > width - 30;
+    return svg("text", { x: late ? width - 4 : place(x), y: 16, "text-anchor": late ? "end" : "middle", class: "tick" }, format(x));
+  }));
 }

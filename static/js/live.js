@@ -2,6 +2,7 @@
    Dispatches on <body>: "live" {detail: {run, step, what}} and "live-slow" for htmx. */
 const POLL_MS = 5000;
 const SLOW_MS = 2000;
+const SOON_MS = 150;
 const HIDDEN_CLOSE_MS = 60000;
 
 const body = document.body;
@@ -28,13 +29,16 @@ function tell(detail) {
 }
 
 let slow = null;
-/** "live-slow" for words and tables: at most every 2 s, and once more after the last change. */
+let slowEnd = 0;
+/** "live-slow" for words and tables: soon, but at most every 2 s, and once after the last change. */
 function slowly() {
   if (slow || document.hidden) return;
+  const gap = Math.max(SOON_MS, slowEnd + SLOW_MS - Date.now());
   slow = setTimeout(() => {
     slow = null;
+    slowEnd = Date.now();
     body.dispatchEvent(new CustomEvent("live-slow"));
-  }, SLOW_MS);
+  }, gap);
 }
 
 function everything() {

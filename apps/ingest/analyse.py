@@ -7,17 +7,26 @@ keys make the repeat harmless.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, transaction
 
 from apps.alerts import services as alerts
+from apps.core import live
+from apps.core.clock import now_ns as clock_ns
 from apps.incidents import services as incidents
 from apps.ingest import store
 from apps.logs import services as logs
 from apps.metrics import services as metrics
 from apps.rollbacks import services as rollbacks
 from apps.runs import store as runs
+
+RETRY_NS = 60_000_000_000
+"""When an analysis that failed is tried again."""
+
+log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -45,6 +54,25 @@ def analyse(run_id: int, attempt: int, now_ns: int) -> Outcome:
     what = ["metrics", "logs", "checkpoints", *(["incidents"] if absorbed or followed else [])]
     newest = next((a.last_step for a in runs.attempts(run_id) if a.number == attempt), None)
     return Outcome(newest, tuple(what))
+
+
+def bring_up_to_date(run_id: int, run_key: str, attempt: int) -> None:
+    """Analyses the attempt and tells open pages. A failure is kept, shown and tried again later.
+
+    A detector that stumbles over odd data must not hold up the data itself. Servers that are away
+    still raise.
+    """
+    started_ns = clock_ns()
+    try:
+        outcome = analyse(run_id, attempt, started_ns)
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception as error:
+        log.exception("analysis.failed", extra={"run": run_key, "attempt": attempt})
+        reason = f"{type(error).__name__}: {error}"
+        store.fail_analysis(run_id, attempt, error=reason, again_at_ns=started_ns + RETRY_NS)
+        outcome = Outcome(None, ("incidents",))
+    live.publish(run_key, step=outcome.step, what=outcome.what)
 
 
 def due(now_ns: int) -> list[tuple[int, str, int]]:

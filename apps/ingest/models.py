@@ -56,7 +56,7 @@ class Counter(models.Model):
 
 class Analysis(models.Model):
     """How far an attempt has been analysed. written counts its written batches, seen those that
-    were in when it was last analysed: behind = written - seen."""
+    were in when it was last analysed: behind = written - seen. error: why the last try failed."""
 
     pk = models.CompositePrimaryKey("run_id", "attempt")
     run_id = models.BigIntegerField()
@@ -65,6 +65,7 @@ class Analysis(models.Model):
     seen = models.BigIntegerField(default=0)
     analysed_ns = models.BigIntegerField(null=True)
     again_at_ns = models.BigIntegerField(null=True)
+    error = models.TextField(blank=True, default="")
 
     class Meta:
         indexes = [

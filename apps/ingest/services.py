@@ -25,7 +25,10 @@ class Refused(AppError):
 
 @dataclass(frozen=True, slots=True)
 class IngestStatus:
-    """How far the data of a run has come. pending: entries of the whole stream."""
+    """How far the data of a run has come. pending: entries of the whole stream.
+
+    waits: an analysis has an appointment. analysis_errors: (attempt, reason), tried again soon.
+    """
 
     pending: int
     pending_bytes: int
@@ -34,6 +37,7 @@ class IngestStatus:
     waits: bool
     quarantined: int
     counters: dict[str, int]
+    analysis_errors: list[tuple[int, str]]
 
 
 def accept(envelope: Envelope) -> Digested | None:
@@ -80,4 +84,5 @@ def status(run_id: int) -> IngestStatus:
         waits=store.analysis_waits(run_id),
         quarantined=store.quarantine_count(run_id),
         counters=store.counters(run_id),
+        analysis_errors=store.analysis_errors(run_id),
     )

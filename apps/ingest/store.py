@@ -134,7 +134,8 @@ def counters_of_all() -> dict[str, int]:
 def mark_written(run_id: int, attempts: Sequence[int]) -> None:
     """New data of these attempts waits to be analysed."""
     sql = """
-        INSERT INTO ingest_analysis (run_id, attempt, written, seen) VALUES (%s, %s, 1, 0)
+        INSERT INTO ingest_analysis (run_id, attempt, written, seen, error)
+          VALUES (%s, %s, 1, 0, '')
         ON CONFLICT (run_id, attempt) DO UPDATE SET written = ingest_analysis.written + 1
     """
     with connection.cursor() as cursor:
@@ -158,16 +159,30 @@ def end_analysis(
 ) -> None:
     """The attempt is analysed through `seen` batches; look again at again_at_ns if given."""
     Analysis.objects.filter(run_id=run_id, attempt=attempt).update(
-        seen=seen, analysed_ns=now_ns, again_at_ns=again_at_ns
+        seen=seen, analysed_ns=now_ns, again_at_ns=again_at_ns, error=""
     )
 
 
+def fail_analysis(run_id: int, attempt: int, *, error: str, again_at_ns: int) -> None:
+    """The analysis failed; it is tried again at again_at_ns."""
+    Analysis.objects.filter(run_id=run_id, attempt=attempt).update(
+        error=clean(error)[:2_000], again_at_ns=again_at_ns
+    )
+
+
+def analysis_errors(run_id: int) -> list[tuple[int, str]]:
+    """(attempt, reason) of analyses that failed. -- uses the primary key"""
+    rows = Analysis.objects.filter(run_id=run_id).exclude(error="")
+    return list(rows.order_by("attempt").values_list("attempt", "error")[:100])
+
+
 def analysis_due(now_ns: int, limit: int = 100) -> list[tuple[int, int]]:
-    """(run, attempt) that have unanalysed data or asked to be looked at again.
+    """(run, attempt) that have unanalysed data, or an appointment that has come.
 
     -- uses ix_analysis_due
     """
-    rows = Analysis.objects.filter(~Q(written=F("seen")) | Q(again_at_ns__lte=now_ns))
+    left = ~Q(written=F("seen")) & Q(again_at_ns=None)
+    rows = Analysis.objects.filter(left | Q(again_at_ns__lte=now_ns))
     return list(rows.order_by("run_id", "attempt").values_list("run_id", "attempt")[:limit])
 
 

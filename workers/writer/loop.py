@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import redis
 from django.db import InterfaceError, OperationalError, close_old_connections
 
-from apps.core import live
 from apps.core.clock import now_ns
 from apps.core.errors import AppError, BadPayload
 from apps.ingest import analyse, stream
@@ -91,14 +90,12 @@ class Writer:
 
     def _after(self, result: Digested) -> None:
         for run_id, key, attempt in sorted(result.touched):
-            outcome = analyse.analyse(run_id, attempt, now_ns())
-            live.publish(key, step=outcome.step, what=outcome.what)
+            analyse.bring_up_to_date(run_id, key, attempt)
 
     def analyse_due(self) -> None:
         """Attempts that asked to be looked at again, or whose writer died before analysing."""
         for run_id, key, attempt in analyse.due(now_ns()):
-            outcome = analyse.analyse(run_id, attempt, now_ns())
-            live.publish(key, step=outcome.step, what=outcome.what)
+            analyse.bring_up_to_date(run_id, key, attempt)
 
 
 def _deadly(entry: stream.Entry) -> AppError:

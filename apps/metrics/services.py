@@ -84,7 +84,7 @@ def moved_signals(
     are looked at, about 2 ms each with a row a step.
     """
     policy = policy or DeparturePolicy()
-    names = model_signals(info.key for info in store.keys(run_id) if not info.ranks)[:MAX_SIGNALS]
+    names = model_signals(store.key_names(run_id, ranked=False))[:MAX_SIGNALS]
     first = onset_step - SEED_STEPS
     series = store.read_rows(run_id, attempt, names, first, onset_step + policy.after_steps)
     moved = []
@@ -119,7 +119,7 @@ def _spikes(run_id: int, attempt: int, known: DetectorState, fresh_from: int) ->
 
 def _names(run_id: int, detector: SpikeDetector | None) -> dict[str, str]:
     """role -> series. What was chosen once stays chosen; roles that appear later are added."""
-    guessed = guess(info.key for info in store.keys(run_id) if not info.ranks).by_role()
+    guessed = guess(store.key_names(run_id, ranked=False)).by_role()
     return guessed if detector is None else guessed | detector.state.series
 
 
@@ -163,7 +163,7 @@ def _rows(
 def _rank_outliers(run_id: int, attempt: int, fresh_from: int) -> list[Finding]:
     """Judges the logged steps from `fresh_from` on, again where late ranks have arrived."""
     known = store.lock_detector(run_id, attempt, RANKS)
-    series = local_losses(info.key for info in store.keys(run_id) if info.ranks)
+    series = local_losses(store.key_names(run_id, ranked=True))
     points = store.read_rank_rows(run_id, attempt, series[0], fresh_from) if series else None
     if points is None:
         return []

@@ -17,7 +17,7 @@ from apps.metrics.store.detectors import (
     save_detector,
     take_fresh,
 )
-from apps.metrics.store.names import keys
+from apps.metrics.store.names import key_names, keys
 from apps.metrics.store.read import latest, layer_grid, read_rank_rows, read_rows, read_series
 from apps.metrics.store.write import write_rows
 
@@ -31,6 +31,7 @@ __all__ = [
     "SeriesWindow",
     "WriteResult",
     "compact_once",
+    "key_names",
     "keys",
     "latest",
     "layer_grid",

@@ -41,6 +41,15 @@ def keys(run_id: int) -> list[KeyInfo]:
     return [KeyInfo(*row) for row in query(sql, [run_id] * 4)]
 
 
+def key_names(run_id: int, *, ranked: bool) -> list[str]:
+    """Only the names of one form: what detectors need, without a look at blocks.
+
+    -- uses uq_metrics_series_key
+    """
+    found = SeriesKey.objects.filter(run_id=run_id, ranked=ranked)
+    return list(found.values_list("key", flat=True))
+
+
 def ids(run_id: int, names: Sequence[str], *, ranked: bool | None = None) -> dict[int, str]:
     """key_id -> name of those that exist; ranked None: both forms. -- uses uq_metrics_series_key"""
     found = SeriesKey.objects.filter(run_id=run_id, key__in=list(names))

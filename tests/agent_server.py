@@ -33,6 +33,8 @@ class AgentServer:
         self.order = []
         self.answers = []
         self.max_bytes = 16 << 20
+        self.resume_point = {"source": "none", "order": None, "step": None, "state": None}
+        self.acknowledged = []
         handler = type("Handler", (_Handler,), {"state": self})
         self._http = _Http(("127.0.0.1", 0), handler)
         self.url = f"http://127.0.0.1:{self._http.server_address[1]}"
@@ -94,6 +96,19 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, *args):
         pass
 
+    def do_GET(self):
+        """The resume point; long polls are answered at once."""
+        etag = f'"{hash(json.dumps(self.state.resume_point))}"'
+        same = self.headers.get("If-None-Match") == etag
+        self.send_response(304 if same else 200)
+        self.send_header("ETag", etag)
+        data = b"" if same else json.dumps({"payload": self.state.resume_point}).encode()
+        self.send_header("Content-Length", str(len(data)))
+        if same:
+            self.send_header("Retry-After", "0.05")
+        self.end_headers()
+        self.wfile.write(data)
+
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         with self.state.lock:
@@ -113,7 +128,10 @@ class _Handler(BaseHTTPRequestHandler):
             return fault[0], {"error": fault[-1], "where": "body", "hint": "test"}
         if self.headers.get("Authorization") != "Bearer secret":
             return 401, {"error": "unknown token"}
-        _, _, _, _, run, endpoint = self.path.split("/")
+        run, endpoint, *more = self.path.split("/")[4:]
+        if endpoint == "rollback":
+            self.state.acknowledged.append((int(more[0]), json.loads(body)["launch"]))
+            return 200, {}
         if endpoint == "launches":
             return 200, {"run": run, "attempt": self._launch(json.loads(body))}
         if len(body) > self.state.max_bytes:

@@ -111,6 +111,10 @@ class Reader:
         self._run = quote(target.run, safe="")
         self._key = target.run
 
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
     def wait(self, timeout_s: float) -> None:
         """Return when all that was sent is written and analysed; AppError after `timeout_s`."""
         deadline = time.monotonic() + timeout_s

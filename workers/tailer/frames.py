@@ -19,8 +19,8 @@ LEVEL = 3
 class Batch:
     """One body and the places its files have reached with it.
 
-    endpoint: logs, wandb or checkpoints. lines: of logs. batch_id: from the content, so that the same bytes are
-    the same batch. body: zstd. places: path -> place behind this batch.
+    endpoint: logs, wandb or checkpoints. batch_id: from the content, so that the same bytes are
+    the same batch. body: zstd. lines: of logs. places: path -> place behind this batch.
     """
 
     run: str

@@ -6,7 +6,7 @@ import json
 import logging
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -55,9 +55,9 @@ def _send(run: RecordedRun, token: str, options: dict[str, Any]) -> dict[str, An
         sent = load(run, target, Path(work))
     found: dict[str, Any] = {"run": target.run, "starts": len(run.starts), "sent": sent}
     if options["wait"]:
-        reader = Reader(target)
-        reader.wait(options["timeout"])
-        found |= reader.summary()
+        with closing(Reader(target)) as reader:
+            reader.wait(options["timeout"])
+            found |= reader.summary()
     return found
 
 

@@ -74,8 +74,6 @@ class LogPump:
 
     def close(self) -> None:
         """Take what is left in the pipe and stop reading."""
-        if self._read_end < 0:
-            return
         while self._read():
             pass
         self._stop()

@@ -31,7 +31,7 @@ def run(extra: Sequence[ChildSpec] = (), notes: Sequence[str] = ()) -> int:
     print below the ready line. Call from the main thread: children die with the thread that
     forked them. With LASTGOOD_DIE_WITH_PARENT=1 (set by make) the end of the parent stops it too.
     """
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
+    _show_messages_of("workers.embedded")
     if os.environ.pop("LASTGOOD_DIE_WITH_PARENT", "") == "1" and sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
     try:
@@ -148,6 +148,14 @@ class _Supervisor:
             await asyncio.gather(*(child.stop(hurry=self._hurry) for child in level))
         self._guard.dismiss()
         self._home.release()
+
+
+def _show_messages_of(name: str) -> None:
+    """Plain lines at the terminal, whatever logging Django has set up."""
+    logger = logging.getLogger(name)
+    logger.handlers = [logging.StreamHandler(sys.stdout)]
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
 
 
 async def _drop(task: asyncio.Task[str]) -> None:

@@ -103,6 +103,20 @@ class Stack:
         self.start("worker", [sys.executable, *argv])
         until(lambda: "ready" in self.log("worker"), "the worker")
 
+    def send_compactions(self, times: int) -> None:
+        """Asks the worker to pack points, several times."""
+        code = (
+            "import django; django.setup()\n"
+            "from workers.celery import app\n"
+            f"for _ in range({times}): app.send_task('metrics.compact')\n"
+        )
+        env = {**self.env, "DJANGO_SETTINGS_MODULE": "config.settings"}
+        subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=env, timeout=60, check=True)
+
+    def no_job_waits(self) -> bool:
+        """Whether the broker's queue is empty."""
+        return redis.Redis.from_url(self.env["REDIS_URL"]).llen("celery:celery") == 0
+
     def run_writer_that_dies_before_acknowledging(self) -> None:
         """A writer that is SIGKILLed right after its first commit."""
         code = (

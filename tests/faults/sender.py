@@ -8,10 +8,11 @@ import httpx
 import orjson
 
 KEYS = ("train/loss", "train/grad_norm")
+MOST_STEPS = 60
 
 
 class Sender(threading.Thread):
-    """Posts metric rows and log lines, one step a batch, until told to stop.
+    """Posts metric rows and log lines, one step a batch, until told to stop or at MOST_STEPS.
 
     accepted: steps whose batches were answered with 202.
     """
@@ -27,7 +28,7 @@ class Sender(threading.Thread):
     def run(self) -> None:
         step = 0
         with httpx.Client(headers=self.headers, timeout=5) as client:
-            while not self.halt.is_set():
+            while not self.halt.is_set() and step < MOST_STEPS:
                 line = f"2026-11-29 19:46:03.842 [INFO] [rank0] train: step {step} ok\n".encode()
                 self._until_accepted(client, "metrics", f"m{step}", self._row(step))
                 self._until_accepted(client, "logs", f"l{step}", self._segment(line))

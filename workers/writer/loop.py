@@ -65,10 +65,14 @@ class Writer:
         return len(entries)
 
     def _drain_own(self) -> None:
-        """Entries this name was handed before it died: one by one, since one may be the killer."""
+        """Entries this name was handed before it died.
+
+        Once more together; if that fails too, one by one, since one of them may be the killer.
+        """
         while entries := stream.read_own(self.name, self.policy.count):
-            for entry in entries:
-                self.handle([entry])
+            suspicious = any(entry.deliveries > 2 for entry in entries)
+            for group in [[entry] for entry in entries] if suspicious else [entries]:
+                self.handle(group)
 
     def handle(self, entries: list[stream.Entry]) -> Digested:
         """Writes and acknowledges the entries, then analyses what they touched."""

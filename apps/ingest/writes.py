@@ -15,7 +15,7 @@ from apps.ingest.logs.parse import LogBatch
 from apps.ingest.metrics.parse import MetricBatch
 from apps.ingest.wandb.parse import SystemSample, WandbBatch, WandbBody
 from apps.logs import store as logs
-from apps.logs.domain.lines import ParsedSegment, SegmentMeta, parse_segment
+from apps.logs.domain.lines import TEE, ParsedSegment, SegmentMeta, parse_segment
 from apps.metrics.store import write_rows
 from apps.nodes import store as nodes
 from apps.runs import services as runs
@@ -74,6 +74,7 @@ def write_wandb(envelope: Envelope, records: WandbRecords) -> Written:
     written = _write_rows(run_id, body.attempt, found.rows, source="wandb")
     attempt = max(written.attempts, default=_attempt(run_id, body.attempt))
     points = _write_system(run_id, attempt, found.system)
+    lines = _write_console(envelope, attempt, records)
     progress = Progress(
         project=found.run.project if found.run else None,
         exit_code=found.exit_code,
@@ -84,10 +85,36 @@ def write_wandb(envelope: Envelope, records: WandbRecords) -> Written:
     counts = {
         **written.counts,
         "points": written.counts["points"] + points,
+        "lines": lines,
         "unreadable_records": len(found.problems),
         **{f"skipped: {kind}": times for kind, times in found.skipped.items()},
     }
     return Written(written.attempts | {attempt}, counts)
+
+
+def _write_console(envelope: Envelope, attempt: int, records: WandbRecords) -> int:
+    """What the process printed, as lines of a file that grows by what each batch brings.
+
+    They repeat the files of rank 0 where those are followed too, so they are marked as copies.
+    """
+    body, lines = records.body, records.batch.console
+    if not lines:
+        return 0
+    source = f"wandb/{body.file}"
+    meta = SegmentMeta(
+        source=source,
+        channel=TEE,
+        local_rank=None,
+        node=body.node,
+        offset=logs.end_offset(envelope.run_id, attempt, body.node, source),
+        seen_ns=lines[0].time_ns - body.time_shift_ns,
+        time_shift_ns=body.time_shift_ns,
+    )
+    parsed = parse_segment(meta, "".join(f"{line.text}\n" for line in lines).encode())
+    done = logs.write_lines(
+        envelope.run_id, attempt, body.node, [parsed], batch_id=f"{envelope.batch_id}/console"
+    )
+    return done.lines
 
 
 def _write_system(run_id: int, attempt: int, samples: Sequence[SystemSample]) -> int:

@@ -1,6 +1,6 @@
 """Every statement against the tables of logs."""
 
-from apps.logs.store.reading import last_times, rank_activity, read_lines, sources
+from apps.logs.store.reading import end_offset, last_times, rank_activity, read_lines, sources
 from apps.logs.store.triage import (
     event_rows,
     look_again_ns,
@@ -12,6 +12,7 @@ from apps.logs.store.triage import (
 from apps.logs.store.writing import write_lines
 
 __all__ = [
+    "end_offset",
     "event_rows",
     "last_times",
     "look_again_ns",

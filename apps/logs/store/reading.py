@@ -158,6 +158,12 @@ def _entry(found: Found) -> LogEntry:
     )
 
 
+def end_offset(run_id: int, attempt: int, node: str | None, name: str) -> int:
+    """Where the stored part of a file ends; 0 if none is. -- uses logs_source_is_one_file"""
+    rows = Source.objects.filter(run_id=run_id, attempt=attempt, node=node or "", name=name)
+    return rows.order_by("-generation").values_list("end_offset", flat=True).first() or 0
+
+
 def last_times(
     run_id: int, attempt: int, node: str | None, names: Sequence[str]
 ) -> dict[tuple[str, int], int]:

@@ -4,70 +4,109 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='Attempt',
+            name="Attempt",
             fields=[
-                ('pk', models.CompositePrimaryKey('run_id', 'number', blank=True, editable=False, primary_key=True, serialize=False)),
-                ('run_id', models.BigIntegerField()),
-                ('number', models.IntegerField()),
-                ('parent', models.IntegerField(null=True)),
-                ('fork_step', models.BigIntegerField(null=True)),
-                ('first_step', models.BigIntegerField(null=True)),
-                ('last_step', models.BigIntegerField(null=True)),
-                ('started_ns', models.BigIntegerField()),
-                ('last_ns', models.BigIntegerField(null=True)),
-                ('last_row_ns', models.BigIntegerField(null=True)),
-                ('exit_code', models.IntegerField(null=True)),
-                ('summary', models.JSONField(default=dict)),
-                ('failed', models.BooleanField(default=False)),
-                ('continued_by', models.IntegerField(null=True)),
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "run_id",
+                        "number",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("run_id", models.BigIntegerField()),
+                ("number", models.IntegerField()),
+                ("parent", models.IntegerField(null=True)),
+                ("fork_step", models.BigIntegerField(null=True)),
+                ("first_step", models.BigIntegerField(null=True)),
+                ("last_step", models.BigIntegerField(null=True)),
+                ("started_ns", models.BigIntegerField()),
+                ("last_ns", models.BigIntegerField(null=True)),
+                ("last_row_ns", models.BigIntegerField(null=True)),
+                ("exit_code", models.IntegerField(null=True)),
+                ("summary", models.JSONField(default=dict)),
+                ("failed", models.BooleanField(default=False)),
+                ("continued_by", models.IntegerField(null=True)),
             ],
         ),
         migrations.CreateModel(
-            name='Placement',
+            name="Placement",
             fields=[
-                ('pk', models.CompositePrimaryKey('run_id', 'attempt', 'rank', blank=True, editable=False, primary_key=True, serialize=False)),
-                ('run_id', models.BigIntegerField()),
-                ('attempt', models.IntegerField()),
-                ('rank', models.IntegerField()),
-                ('node', models.CharField(max_length=255)),
-                ('local_rank', models.IntegerField(null=True)),
-                ('device', models.CharField(max_length=200, null=True)),
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "run_id",
+                        "attempt",
+                        "rank",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("run_id", models.BigIntegerField()),
+                ("attempt", models.IntegerField()),
+                ("rank", models.IntegerField()),
+                ("node", models.CharField(max_length=255)),
+                ("local_rank", models.IntegerField(null=True)),
+                ("device", models.CharField(max_length=200, null=True)),
             ],
         ),
         migrations.CreateModel(
-            name='Run',
+            name="Run",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('key', models.CharField(max_length=128, unique=True)),
-                ('project', models.CharField(blank=True, max_length=200)),
-                ('world_size', models.IntegerField(null=True)),
-                ('config', models.JSONField(default=dict)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('last_contact_at', models.DateTimeField(null=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("key", models.CharField(max_length=128, unique=True)),
+                ("project", models.CharField(blank=True, max_length=200)),
+                ("world_size", models.IntegerField(null=True)),
+                ("config", models.JSONField(default=dict)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("last_contact_at", models.DateTimeField(null=True)),
             ],
         ),
         migrations.CreateModel(
-            name='Launch',
+            name="Launch",
             fields=[
-                ('pk', models.CompositePrimaryKey('run_id', 'slot', 'launch', blank=True, editable=False, primary_key=True, serialize=False)),
-                ('run_id', models.BigIntegerField()),
-                ('slot', models.CharField(max_length=300)),
-                ('launch', models.CharField(max_length=500)),
-                ('attempt', models.IntegerField()),
-                ('started_ns', models.BigIntegerField()),
-                ('node', models.CharField(max_length=255, null=True)),
-                ('resume_step', models.BigIntegerField(null=True)),
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "run_id",
+                        "slot",
+                        "launch",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("run_id", models.BigIntegerField()),
+                ("slot", models.CharField(max_length=300)),
+                ("launch", models.CharField(max_length=500)),
+                ("attempt", models.IntegerField()),
+                ("started_ns", models.BigIntegerField()),
+                ("node", models.CharField(max_length=255, null=True)),
+                ("resume_step", models.BigIntegerField(null=True)),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('run_id', 'attempt', 'slot'), name='one_start_a_slot')],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("run_id", "attempt", "slot"), name="one_start_a_slot"
+                    )
+                ],
             },
         ),
     ]

@@ -95,7 +95,7 @@ class Stack:
 
     def start_writer(self) -> None:
         """The stream consumer."""
-        self.start("writer", [sys.executable, "manage.py", "writer", "--name", "w0"])
+        self.start("writer", [sys.executable, "manage.py", "consumer", "--name", "w0"])
 
     def start_worker(self) -> None:
         """A Celery worker."""

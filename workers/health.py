@@ -2,7 +2,7 @@
 
 web PORT        GET /health/ready on this machine answers 200 (database and queue answer)
 events PORT     GET /health/live answers 200
-writer          a writer of this host reads the stream
+consumer        a consumer of this host reads the stream
 worker          the Celery worker of this host answers a ping
 beat FILE       the schedule file was written in the last quarter of an hour
 """
@@ -34,7 +34,7 @@ def events(port: str) -> str | None:
     return http_ok(_LOCAL, int(port), "/health/live")
 
 
-def writer() -> str | None:
+def consumer() -> str | None:
     """A consumer named after this host asked the stream for work within a minute."""
     from apps.core import valkey
     from apps.ingest import stream
@@ -43,7 +43,7 @@ def writer() -> str | None:
     mine = [c for c in consumers if c["name"].decode().startswith(socket.gethostname())]
     if any(c["idle"] < _IDLE_MS for c in mine):
         return None
-    return f"no writer of this host has read for {_IDLE_MS // 1000} s"
+    return f"no consumer of this host has read for {_IDLE_MS // 1000} s"
 
 
 def worker() -> str | None:
@@ -64,7 +64,7 @@ def beat(schedule: str) -> str | None:
 
 
 _CHECKS: dict[str, Callable[..., str | None]] = {
-    check.__name__: check for check in (web, events, writer, worker, beat)
+    check.__name__: check for check in (web, events, consumer, worker, beat)
 }
 
 

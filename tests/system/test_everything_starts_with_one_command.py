@@ -17,7 +17,7 @@ SERVICES = (
     "valkey-server",
     "config.wsgi:application",
     "config.asgi:application",
-    "manage.py writer",
+    "manage.py consumer",
     "workers.celery worker",
     "workers.celery beat",
 )

@@ -117,7 +117,7 @@ def services(plan: Plan) -> list[ChildSpec]:
         ChildSpec(
             "events", _granian(plan, plan.port + 1, *events), ready=_http(plan, plan.port + 1)
         ),
-        ChildSpec("writer", manage("writer"), ready_line=" is reading"),
+        ChildSpec("consumer", manage("consumer"), ready_line=" is reading"),
         ChildSpec("worker", _celery(*worker), ready_line=" ready."),
         ChildSpec(
             "beat",

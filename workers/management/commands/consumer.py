@@ -1,4 +1,4 @@
-"""`manage.py writer`: writes what waits in the ingest stream. Run as many as you like."""
+"""`manage.py consumer`: writes what waits in the ingest stream. Run as many as you like."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ class Command(BaseCommand):
 
         signal.signal(signal.SIGTERM, stop)
         signal.signal(signal.SIGINT, stop)
-        self.stdout.write(f"writer {writer.name} is reading")
+        self.stdout.write(f"consumer {writer.name} is reading")
         writer.run()

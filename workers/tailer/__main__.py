@@ -7,9 +7,10 @@ import logging
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from apps.core.errors import AppError
 from workers.tailer.agent import Agent
@@ -90,11 +91,23 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         agent = Agent(config_of(options))
         logging.getLogger(__name__).info("following run %s on %s", options.run, options.node)
-        agent.run(stop)
+        return _ended(agent.run(stop), options)
     except AppError as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    return 0
+
+
+def _ended(status: Mapping[str, Any], options: argparse.Namespace) -> int:
+    """0, or 1 if a one-time transfer leaves something behind."""
+    if not options.once:
+        return 0
+    for problem in status["unreadable_files"]:
+        sys.stderr.write(f"{problem}\n")
+    if status["dead_letters"]:
+        sys.stderr.write(
+            f"{status['dead_letters']} batches were refused; see {options.state / 'dead'}\n"
+        )
+    return 1 if status["dead_letters"] or status["unreadable_files"] else 0
 
 
 if __name__ == "__main__":

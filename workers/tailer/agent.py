@@ -60,6 +60,7 @@ class Agent:
             "node": self._config.node,
             "updated_ns": time.time_ns(),
             "files": len(files),
+            "unreadable_files": [file.unreadable for file in files if file.unreadable],
             "truncations": sum(file.cuts for file in files),
             "spool_batches": batches,
             "spool_bytes": size,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from apps.core.errors import AppError
@@ -53,22 +55,25 @@ class Collector:
 
         Starts are registered and checkpoints told before the metrics that may speak about them.
         """
-        self.waiting, self.error, made = False, "", 0
+        self.waiting, self.error = False, ""
+        found = self.found
+        rounds: list[Callable[[], int]] = [
+            *(partial(self._logs, stream, mode) for stream in found.torchrun.values()),
+            *(partial(self._greet, stream) for stream in found.wandb.values()),
+            *(partial(self._checkpoints, events, mode) for events in self._events),
+            *(partial(self._wandb, stream, mode) for stream in found.wandb.values()),
+            partial(self._consoles, mode),
+        ]
+        return sum(self._guarded(one) for one in rounds)
+
+    def _guarded(self, collect: Callable[[], int]) -> int:
+        """One source; if it cannot be read or kept now, the others go on."""
         try:
-            for stream in self.found.torchrun.values():
-                made += self._logs(stream, mode)
-            for wandb in self.found.wandb.values():
-                self._launch_of_wandb(wandb)
-            for events in self._events:
-                made += self._checkpoints(events, mode)
-            for wandb in self.found.wandb.values():
-                made += self._wandb(wandb, mode)
-            if self.found.consoles:
-                made += self._consoles(mode)
+            return collect()
         except OSError as error:
             self.error = f"{type(error).__name__}: {error}"
             log.error("reading stopped for now (%s)", self.error)
-        return made
+            return 0
 
     def files(self) -> Iterator[FollowedFile]:
         """All files that are followed."""
@@ -111,13 +116,15 @@ class Collector:
     def _send_logs(self, files: Sequence[LogFile], launch: Launch, mode: Mode) -> int:
         made = 0
         while self._room():
-            before = {file.file: file.file.place for file in files}
-            pieces = list(self._gather(files, mode))
-            if not pieces:
-                break
-            header = self._header(launch.attempt) | {"segments": [self._segment(p) for p in pieces]}
-            lines = sum(piece.data.count(b"\n") + piece.partial for piece in pieces)
-            self._keep(Content("logs", header, [p.data for p in pieces], lines), before)
+            with all_or_nothing([file.file for file in files]):
+                pieces = list(self._gather(files, mode))
+                if not pieces:
+                    break
+                segments = [self._segment(piece) for piece in pieces]
+                header = self._header(launch.attempt) | {"segments": segments}
+                lines = sum(piece.data.count(b"\n") + piece.partial for piece in pieces)
+                content = Content("logs", header, [piece.data for piece in pieces], lines)
+                self._keep(content, [file.file for file in files])
             made += 1
         return made
 
@@ -182,16 +189,16 @@ class Collector:
             return 0
         made = 0
         while self._room():
-            before = {file.file: file.file.place}
-            piece = file.take(self._limits.batch_bytes, final=mode.final)
-            if piece is None:
-                break
-            header = self._header(launch.attempt) | {
-                "file": file.file.path.name,
-                "first_record": piece.first,
-                "lengths": [len(record) for record in piece.records],
-            }
-            self._keep(Content("wandb", header, piece.records, 0), before)
+            with all_or_nothing([file.file]):
+                piece = file.take(self._limits.batch_bytes, final=mode.final)
+                if piece is None:
+                    break
+                header = self._header(launch.attempt) | {
+                    "file": file.file.path.name,
+                    "first_record": piece.first,
+                    "lengths": [len(record) for record in piece.records],
+                }
+                self._keep(Content("wandb", header, piece.records, 0), [file.file])
             made += 1
         return made
 
@@ -201,6 +208,11 @@ class Collector:
         if stream.file.refused and self._config.once:
             raise AppError(stream.file.refused, where=str(stream.file.file.path))
         return launch
+
+    def _greet(self, stream: WandbStream) -> int:
+        """Register the start of a `.wandb` file before anything speaks about it."""
+        self._launch_of_wandb(stream)
+        return 0
 
     def _wandb_start(self, stream: WandbStream) -> int | None:
         said = stream.file.started_ns()
@@ -215,17 +227,17 @@ class Collector:
             if self._expects_launch() and self._book.newest() is None and not quiet:
                 self.waiting = True
                 break
-            before = {events.file: events.file.place}
-            piece = events.take(1, final=mode.final)
-            if piece is None:
-                break
-            made += self._send_event(piece, events, before)
+            with all_or_nothing([events.file]):
+                piece = events.take(1, final=mode.final)
+                if piece is None:
+                    break
+                made += self._send_event(piece, events)
         return made
 
     def _expects_launch(self) -> bool:
         return bool(self._config.torchrun or self._config.wandb)
 
-    def _send_event(self, piece: Piece, events: LogFile, before: dict[FollowedFile, Place]) -> int:
+    def _send_event(self, piece: Piece, events: LogFile) -> int:
         """One batch for one line; the start it belongs to is the newest one at its time."""
         event = event_of(piece.data, events.file.path.parent, self._limits.metadata_bytes)
         if event is None:
@@ -239,15 +251,26 @@ class Collector:
             "time_shift_ns": self._config.time_shift_ns,
             "events": [event],
         }
-        self._keep(Content("checkpoints", header, (), 0), before)
+        self._keep(Content("checkpoints", header, (), 0), [events.file])
         return 1
 
-    def _keep(self, content: Content, before: dict[FollowedFile, Place]) -> None:
-        """Put a batch into the spool with the places reached; without room on disk, go back."""
-        places = {str(file.path): file.place for file in before}
-        try:
-            self._spool.add(pack(self._config.run, content, places))
-        except OSError:
-            for file, place in before.items():
-                file.place = place
-            raise
+    def _keep(self, content: Content, files: Sequence[FollowedFile]) -> None:
+        """Put a batch into the spool with the places its files have reached."""
+        places = {str(file.path): file.place for file in files}
+        self._spool.add(pack(self._config.run, content, places))
+
+
+@contextmanager
+def all_or_nothing(files: Sequence[FollowedFile]) -> Iterator[None]:
+    """If reading or keeping fails, the files go back to where they were: nothing is lost.
+
+    Closing makes a file that was rotated meanwhile be found again by its inode.
+    """
+    before = [(file, file.place) for file in files]
+    try:
+        yield
+    except BaseException:
+        for file, place in before:
+            file.close()
+            file.place = place
+        raise

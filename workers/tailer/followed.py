@@ -33,13 +33,14 @@ class FollowedFile:
 
     A rotated file is read to its end before its successor: through the open handle, or after a
     restart by its inode in the same folder. What a truncation removed unread is lost and counted
-    in `cuts`.
+    in `cuts`. unreadable: why the file cannot be opened, "" if it can.
     """
 
     def __init__(self, path: Path, place: Place | None = None) -> None:
         self.path = path
         self.place = place or Place()
         self.cuts = 0
+        self.unreadable = ""
         self._handle: int | None = None
         self._size = -1
         self._changed_s = time.monotonic()
@@ -132,8 +133,10 @@ class FollowedFile:
             self.close()
         try:
             self._handle = os.open(self.path, os.O_RDONLY)
-        except OSError:
+        except OSError as error:
+            self.unreadable = f"{self.path}: {error.strerror}"
             return False
+        self.unreadable = ""
         if not known or not same:
             self._begin_generation(os.fstat(self._handle), first=not known)
         return True

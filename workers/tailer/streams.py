@@ -113,17 +113,28 @@ def started_ns(stream: LogStream, *, once: bool) -> int | None:
     """
     stamps, changes = [], []
     for path in stream.files:
-        with path.open("rb") as file:
-            *lines, last = file.read(_START_BYTES).split(b"\n")
-        if once and last:
-            lines.append(last)
+        lines, change_ns = _first_lines(path, whole=once)
         if lines:
-            changes.append(path.stat().st_mtime_ns)
-            stamps.append(first_stamp_ns(lines[:200], near_ns=changes[-1]))
+            changes.append(change_ns)
+            stamps.append(first_stamp_ns(lines[:200], near_ns=change_ns))
     found = [stamp for stamp in stamps if stamp is not None]
     if found or not changes:
         return min(found, default=None)
     return min(changes) if once else time.time_ns()
+
+
+def _first_lines(path: Path, *, whole: bool) -> tuple[list[bytes], int]:
+    """The first lines of a file and the time of its last change; no lines if it is gone.
+
+    whole: the file is complete, so a last line without its end counts too.
+    """
+    try:
+        with path.open("rb") as file:
+            *lines, last = file.read(_START_BYTES).split(b"\n")
+            change_ns = os.fstat(file.fileno()).st_mtime_ns
+    except OSError:
+        return [], 0
+    return ([*lines, last] if whole and last else lines), change_ns
 
 
 def first_stamp_ns(lines: list[bytes], *, near_ns: int) -> int | None:

@@ -55,3 +55,27 @@ def test_what_is_left_in_the_spool_is_sent_by_the_next_agent(server, tmp_path):
     send_once(config(server, tmp_path))
 
     assert server.files() == {KEY: lines(0, 50)}
+
+
+def test_a_full_disk_during_a_rotation_loses_nothing(server, tmp_path, monkeypatch):
+    path = log_path(tmp_path)
+    append(path, lines(0, 5))
+    real, full = durable.write, [False]
+
+    def write(target, data):
+        if full[0] and target.suffix == ".batch":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(target, data)
+
+    monkeypatch.setattr(durable, "write", write)
+    with Running(config(server, tmp_path)) as running:
+        wait_until(lambda: server.files().get(KEY) == lines(0, 5))
+        full[0] = True
+        append(path, lines(5, 9))
+        path.rename(path.with_name("stderr.log.1"))
+        append(path, lines(20, 25))
+        wait_until(lambda: "No space left" in running.agent.status()["error"])
+        full[0] = False
+        wait_until(lambda: len(server.files()) == 2)
+
+    assert server.files() == {KEY: lines(0, 9), (*KEY[:2], 1): lines(20, 25)}

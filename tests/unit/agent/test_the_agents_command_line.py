@@ -88,3 +88,11 @@ def test_the_agent_imports_no_server_code():
     )
 
     assert not {"django", "celery", "psycopg", "redis"} & set(eval(run.stdout))  # noqa: S307
+
+
+def test_once_ends_with_1_if_something_was_refused(server, tmp_path, capsys):
+    append(log_path(tmp_path), lines(0, 20))
+    server.faults = [None, (413, "too large")]
+
+    assert main(words(server, tmp_path, "--once")) == 1
+    assert "1 batches were refused; see" in capsys.readouterr().err

@@ -2,8 +2,9 @@
 
 import os
 
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings_live")
+# Not setdefault: a supervisor that is a manage.py command hands down its own settings module.
+os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings_live"
 
-from django.core.asgi import get_asgi_application
+from django.core.asgi import get_asgi_application  # noqa: E402 - settings first
 
 application = get_asgi_application()

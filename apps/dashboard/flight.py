@@ -14,6 +14,7 @@ from apps.logs import store as logs
 from apps.metrics import store as metrics
 from apps.rollbacks import services as rollback_services
 from apps.rollbacks import store as rollbacks
+from apps.rollbacks.records import OrderInfo
 from apps.runs import store as runs
 from apps.runs.records import AttemptInfo, PlacementInfo, RunInfo
 
@@ -61,7 +62,7 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Flight:
-    """What the page says beside the charts."""
+    """What the page says beside the charts. outcome: the order the newest attempt followed."""
 
     run: RunInfo
     attempts: Sequence[AttemptInfo]
@@ -71,7 +72,8 @@ class Flight:
     incident: IncidentInfo | None
     good: Any
     ingest: ingest.IngestStatus
-    order: Any = None
+    order: OrderInfo | None = None
+    outcome: OrderInfo | None = None
     matrix: Matrix = field(default_factory=Matrix)
     candidates: Sequence[Any] = ()
 
@@ -101,7 +103,9 @@ def flight(run: RunInfo, now_ns: int) -> Flight:
     latest = metrics.latest(run.id, newest, keys) if newest is not None and keys else {}
     waiting = [i for i in board.open_incidents(200) if i.run_id == run.id]
     incident = waiting[0] if waiting else None
-    orders = [order for order in rollbacks.orders(run.id) if order.active]
+    orders = rollbacks.orders(run.id)
+    active = [order for order in orders if order.active]
+    ended = [o for o in orders if o.verdict and o.resumed_attempt == newest]
     return Flight(
         run=run,
         attempts=attempts,
@@ -111,7 +115,8 @@ def flight(run: RunInfo, now_ns: int) -> Flight:
         incident=incident,
         good=board.last_good(run.id, incident),
         ingest=ingest.status(run.id),
-        order=orders[-1] if orders else None,
+        order=active[-1] if active else None,
+        outcome=ended[-1] if ended else None,
         matrix=matrix(run, newest, incident, now_ns),
         candidates=_candidates(run, incident),
     )

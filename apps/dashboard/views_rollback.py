@@ -50,7 +50,9 @@ def rollback(request: HttpRequest, key: str) -> HttpResponse:
         order = services.request(drawer.asked(scene, form, actor(request)))
     except AppError as error:
         return _page(request, scene, form, error)
-    messages.success(request, f"{order.label} was given. A launcher has to follow it.")
+    messages.success(
+        request, f"{order.label} was given. A launcher has to follow it.", extra_tags="ok"
+    )
     return redirect("order", key=key, number=order.id)
 
 
@@ -104,7 +106,7 @@ def cancel(request: HttpRequest, key: str, number: int) -> HttpResponse:
     _order(run, number)
     try:
         services.cancel(run.id, number, actor(request), request.POST.get("reason", ""))
-        messages.success(request, "The order was taken back.")
+        messages.success(request, "The order was taken back.", extra_tags="ok")
     except AppError as error:
         messages.error(request, str(error), extra_tags="warn")
     return redirect("order", key=key, number=number)

@@ -1,0 +1,147 @@
+"""A real browser against real processes. Missing Chromium: skipped, or failed where it must be."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.stack import Stack, free_port, until
+
+CHROMIUM = next(
+    (p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None
+)
+REQUIRED = os.environ.get("LASTGOOD_REQUIRE_BROWSER") == "1"
+MISSING = "no chromium on this machine (apt-get install chromium)"
+PASSWORD = "a long enough password"
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+
+
+@pytest.fixture(scope="package")
+def chromium():
+    """The browser; stopped before other tests run, as its loop forbids the ORM in this thread."""
+    if CHROMIUM is None:
+        (pytest.fail if REQUIRED else pytest.skip)(MISSING)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="package")
+def site(chromium, tmp_path_factory):
+    """Lastgood as processes: servers, web, events, writer; one person who may operate."""
+    running = Stack(tmp_path_factory.mktemp("browser"))
+    port = free_port()
+    running.env["EVENTS_URL"] = f"http://127.0.0.1:{port}/events"
+    try:
+        running.start_web()
+        running.start_writer()
+        running.env["DJANGO_SETTINGS_MODULE"] = "config.settings_live"
+        argv = ["-m", "granian", "--interface", "asgi", "--host", "127.0.0.1", "--port", str(port)]
+        running.start("events", [sys.executable, *argv, "config.asgi:application"])
+        del running.env["DJANGO_SETTINGS_MODULE"]
+        until(lambda: _answers(f"http://127.0.0.1:{port}/health/live"), "events")
+        running.manage("shell", "-c", _USER)
+        yield running
+    finally:
+        running.stop()
+
+
+_USER = (
+    "from django.contrib.auth.models import User\n"
+    f"User.objects.create_superuser('ada', '', {PASSWORD!r})"
+)
+
+
+def _answers(url: str) -> bool:
+    try:
+        return httpx.get(url, timeout=2).status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
+@pytest.fixture(scope="package")
+def exploded(site, tmp_path_factory):
+    """The run "lrbump" up to where its first start ended: exploded, with an open incident."""
+    from workers.demo import recordings
+
+    folder = first_start_of(recordings.unpack("lrbump", tmp_path_factory.mktemp("recording")))
+    site.manage("load", str(folder), "--run", "lrbump", "--wait")
+    (incident,) = site.get("incidents?run=lrbump")["items"]
+    return incident
+
+
+def first_start_of(folder: Path) -> Path:
+    """Removes the second start of a recorded run."""
+    for path in (*folder.glob("*-2"), *folder.glob("*-2.log")):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    for path in sorted((folder / "wandb").glob("offline-run-*"))[1:]:
+        shutil.rmtree(path)
+    events = folder / "checkpoint_events.jsonl"
+    lines = events.read_text().splitlines(keepends=True)
+    steps = [json.loads(line)["step"] for line in lines]
+    falls = (i for i in range(1, len(steps)) if steps[i] <= steps[i - 1])
+    events.write_text("".join(lines[: next(falls, len(lines))]))
+    return folder
+
+
+@pytest.fixture(scope="package")
+def session(site, chromium):
+    """The cookies of ada, who has signed in on the login page."""
+    context = chromium.new_context(base_url=site.url)
+    page = context.new_page()
+    page.goto("/login/")
+    page.fill("#id_username", "ada")
+    page.fill("#id_password", PASSWORD)
+    page.click("button[type=submit]")
+    page.wait_for_url("**/")
+    state = context.storage_state()
+    context.close()
+    return state
+
+
+class Page:
+    """A Playwright page of a logged-in person that remembers what the console complained about."""
+
+    def __init__(self, context: object) -> None:
+        self.context = context
+        self.complaints: list[str] = []
+        self.page = context.new_page()
+        self.page.on("console", self._heard)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+
+    def _heard(self, message: object) -> None:
+        if message.type in ("error", "warning"):
+            self.complaints.append(message.text)
+
+    def open_deck(self, path: str) -> object:
+        """A page with charts, once they are drawn."""
+        self.page.goto(path)
+        self.page.wait_for_selector("[data-drawn]")
+        return self.page
+
+
+@pytest.fixture
+def visit(site, chromium, session):
+    """visit(**context) gives a logged-in Page; each must end without a complaint."""
+    opened: list[Page] = []
+
+    def open_page(**context: object) -> Page:
+        options = {"viewport": {"width": 1440, "height": 900}, **context}
+        made = chromium.new_context(base_url=site.url, storage_state=session, **options)
+        opened.append(Page(made))
+        return opened[-1]
+
+    yield open_page
+    heard = [complaint for page in opened for complaint in page.complaints]
+    for page in opened:
+        page.context.close()
+    assert heard == []

@@ -1,0 +1,37 @@
+import pytest
+
+
+@pytest.fixture
+def drawer(visit, exploded):
+    page = visit().page
+    page.goto("/runs/lrbump/")
+    page.get_by_role("link", name="Rollback…").click()
+    page.wait_for_selector("[data-drawer]")
+    return page
+
+
+def test_the_button_wakes_up_when_step_and_note_are_there(drawer):
+    order = drawer.locator("[data-order]")
+    assert order.is_disabled()
+    drawer.fill("#confirm", "900")
+    assert order.is_disabled()
+    drawer.fill("#reason", "learning rate fixed")
+    assert order.is_enabled()
+    drawer.fill("#confirm", "90")
+    assert order.is_disabled()
+
+
+def test_another_checkpoint_shows_its_own_order(drawer):
+    drawer.locator("#c-0-750").check()
+    drawer.wait_for_selector("[data-expected='750']")
+    assert drawer.locator("[data-order]").inner_text() == "Roll back attempt 0 to step 750"
+    assert '"CKPT_RESUME_STEP": "750"' in drawer.locator("pre.order").inner_text()
+
+
+def test_no_key_and_no_enter_orders_anything(drawer, site):
+    drawer.fill("#reason", "learning rate fixed")
+    drawer.fill("#confirm", "900")
+    drawer.keyboard.press("Enter")
+    drawer.locator("h1").click()
+    drawer.keyboard.type("rRaAxX\n")
+    assert site.get("runs/lrbump/orders")["items"] == []

@@ -1,0 +1,93 @@
+import httpx
+import pytest
+
+PLACE = """(step) => {
+  const deck = document.querySelector("[data-deck]");
+  const left = deck.getBoundingClientRect().left;
+  return [...deck.querySelectorAll("[data-chart]:not([hidden]) .plot")].map((plot) => {
+    const x = plot._fullLayout.xaxis;
+    return plot.getBoundingClientRect().left - left + x._offset + x.l2p(step);
+  });
+}"""
+MARK = "document.querySelector('.vline.onset').getBoundingClientRect().left"
+
+
+@pytest.fixture
+def deck(visit, exploded):
+    return visit().open_deck("/runs/lrbump/")
+
+
+@pytest.mark.parametrize("step", [0, 450, 1000])
+def test_a_step_has_the_same_pixel_in_every_row(deck, step):
+    places = deck.evaluate(PLACE, step)
+    assert len(places) == 3
+    assert max(places) - min(places) <= 1
+
+
+def test_the_onset_line_and_the_lanes_agree_with_the_charts(deck, exploded):
+    here = deck.evaluate(PLACE, exploded["onset_step"])[0]
+    edge = deck.evaluate("document.querySelector('[data-deck]').getBoundingClientRect().left")
+    assert deck.evaluate(MARK) - edge == pytest.approx(here, abs=2)
+    octagon = deck.locator("svg.lanes a[href*='/incidents/'] path").first.bounding_box()
+    assert octagon["x"] + octagon["width"] / 2 - edge == pytest.approx(here, abs=2)
+
+
+def test_the_part_after_the_last_step_is_hatched(deck):
+    hatch = deck.locator(".deck .hatch").bounding_box()
+    now = deck.locator(".vline.now").bounding_box()
+    assert hatch["x"] == pytest.approx(now["x"], abs=2)
+
+
+def test_the_crosshair_reads_both_clocks_and_all_values(deck):
+    box = deck.locator("[data-chart=loss] .plot").bounding_box()
+    deck.mouse.move(box["x"] + box["width"] / 2, box["y"] + 60)
+    readout = deck.locator(".readout")
+    deck.wait_for_function(
+        "() => document.querySelector('.readout').textContent.startsWith('step ')"
+    )
+    assert "UTC" in readout.inner_text()
+
+
+def test_a_zoom_reads_finer_data_and_lands_in_the_address(deck):
+    box = deck.locator("[data-chart=loss] .plot").bounding_box()
+    y = box["y"] + 100
+    deck.mouse.move(box["x"] + box["width"] * 0.6, y)
+    deck.mouse.down()
+    deck.mouse.move(box["x"] + box["width"] * 0.8, y, steps=5)
+    with deck.expect_response(lambda answer: "from=" in answer.url):
+        deck.mouse.up()
+    deck.wait_for_function("() => new URL(location.href).searchParams.has('from')")
+    places = deck.evaluate(PLACE, 1000)
+    assert max(places) - min(places) <= 1
+    deck.keyboard.press("0")
+    deck.wait_for_function("() => !new URL(location.href).searchParams.has('from')")
+
+
+def test_the_axis_can_be_time(deck):
+    deck.keyboard.press("x")
+    deck.wait_for_function(
+        "() => document.querySelector('[data-deck]').deck.data.axis.kind === 'time'"
+    )
+    assert deck.url.endswith("x=time")
+
+
+def test_nan_is_a_triangle_at_the_top_and_a_mark_in_its_lane(visit, site):
+    rows = [
+        {"step": step, "values": {"train/loss": "NaN" if step in (60, 61) else 2.0 - step / 100}}
+        for step in range(100)
+    ]
+    httpx.post(
+        f"{site.url}/api/v1/runs/nan-run/metrics",
+        json={"source": "http", "rows": rows},
+        headers={"Authorization": f"Bearer {site.token}"},
+    ).raise_for_status()
+    from tests.stack import until
+
+    until(lambda: site.drained("nan-run"), "the rows")
+    page = visit().open_deck("/runs/nan-run/")
+    assert "2 NaN/Inf" in page.locator("[data-chart=loss] [data-caption]").inner_text()
+    lane = page.locator("svg.lanes g[aria-label='NaN / Inf']")
+    assert "train/loss = NaN at step 60" in lane.locator("title").first.text_content()
+    top = page.locator("[data-chart=loss] .plot").bounding_box()["y"]
+    triangle = page.locator("[data-chart=loss] .scatterlayer .point").first.bounding_box()
+    assert triangle["y"] - top < 30

@@ -1,0 +1,75 @@
+import asyncio
+
+import pytest
+from django.test import RequestFactory, override_settings
+
+from apps.dashboard import live
+
+
+def listener(run=""):
+    return live.Listener(run)
+
+
+def test_messages_of_one_run_become_one():
+    page = listener()
+    page.add({"run": "a", "step": 1, "what": ["metrics"]})
+    page.add({"run": "a", "step": 2, "what": ["logs"]})
+    page.add({"run": "b", "step": 9, "what": ["metrics"]})
+    assert page.take() == [
+        {"run": "a", "step": 2, "what": ["logs", "metrics"]},
+        {"run": "b", "step": 9, "what": ["metrics"]},
+    ]
+    assert page.take() == []
+
+
+def test_a_page_of_one_run_hears_only_of_that_run():
+    page = listener("a")
+    page.add({"run": "b", "step": 1, "what": ["metrics"]})
+    assert page.take() == []
+
+
+def test_the_stream_greets_then_tells(monkeypatch):
+    monkeypatch.setattr(live.hub, "join", lambda _: None)
+
+    async def first_two():
+        page = listener()
+        stream = live._stream(page)
+        hello = await anext(stream)
+        page.add({"run": "a", "step": 1, "what": ["metrics"]})
+        told = await anext(stream)
+        await stream.aclose()
+        return hello, told
+
+    hello, told = asyncio.run(first_two())
+    assert hello.startswith(b"retry: ") and b"event: hello\n" in hello
+    assert told == b'event: changed\ndata: {"run":"a","step":1,"what":["metrics"]}\n\n'
+
+
+def test_a_quiet_stream_still_beats(monkeypatch):
+    monkeypatch.setattr(live.hub, "join", lambda _: None)
+    monkeypatch.setattr(live, "HEARTBEAT_S", 0.01)
+
+    async def second():
+        stream = live._stream(listener())
+        await anext(stream)
+        return await anext(stream)
+
+    assert asyncio.run(second()) == b": still here\n\n"
+
+
+@pytest.mark.parametrize(
+    ("origin", "allowed"),
+    [
+        ("http://site.example:8000", "http://site.example:8000"),
+        ("https://pages.example", "https://pages.example"),
+        ("http://site.example:9000", ""),
+        ("http://evil.example:8000", ""),
+        ("null", ""),
+        ("", ""),
+    ],
+)
+@override_settings(PORT=8000, PUBLIC_URL="https://pages.example", ALLOWED_HOSTS=["site.example"])
+def test_only_pages_of_this_site_may_listen(origin, allowed):
+    headers = {"HTTP_ORIGIN": origin} if origin else {}
+    request = RequestFactory().get("/events", HTTP_HOST="site.example:8001", **headers)
+    assert live._allowed_origin(request) == allowed

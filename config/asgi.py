@@ -5,6 +5,6 @@ import os
 # Not setdefault: a supervisor that is a manage.py command hands down its own settings module.
 os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings_live"
 
-from django.core.asgi import get_asgi_application  # noqa: E402 - settings first
+from django.core.asgi import get_asgi_application
 
 application = get_asgi_application()

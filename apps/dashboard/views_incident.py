@@ -27,7 +27,9 @@ STATES = ("open", "acknowledged", "resolved", "")
 
 @require_safe
 def incidents(request: HttpRequest) -> HttpResponse:
-    """Incidents, newest first; all states unless one is asked for."""
+    """Incidents, newest first; all states unless one is asked for. ?part=count: the badge."""
+    if request.GET.get("part") == "count":
+        return render(request, "incidents/_count.html")
     state = request.GET.get("state", "")
     state = state if state in STATES else ""
     query = store.IncidentQuery(state=state or None, limit=PAGE, before=number(request, "before"))

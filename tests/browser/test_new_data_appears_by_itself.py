@@ -51,3 +51,11 @@ def test_one_tab_holds_one_connection(page):
         "performance.getEntriesByType('resource').filter((r) => r.name.includes('/events')).length"
     )
     assert opened <= 1
+
+
+def test_a_refresh_never_takes_a_link_from_under_the_pointer(page, post):
+    link = page.locator(".tiles a").element_handle()
+    link.focus()
+    post(150, 170)
+    page.wait_for_function(f"() => {STEP} >= 169")
+    assert link.evaluate("(node) => node.isConnected && document.activeElement === node")

@@ -8,6 +8,8 @@ import email.policy
 import logging
 import socket
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.message import EmailMessage
 from typing import Any
@@ -30,6 +32,7 @@ class Mailbox:
     refuse: int = 0
     offered: int = 0
     stall: bool = False
+    url: str = ""
     entered: threading.Event = field(default_factory=threading.Event)
 
     async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:
@@ -60,3 +63,32 @@ def serve(mailbox: Mailbox) -> Controller:
     controller = Controller(mailbox, hostname="127.0.0.1", port=port)
     controller.start()
     return controller
+
+
+@contextmanager
+def post_office() -> Iterator[Mailbox]:
+    """A mailbox whose server runs; its address is `url`."""
+    box = Mailbox()
+    server = serve(box)
+    box.url = f"smtp://127.0.0.1:{server.port}"
+    try:
+        yield box
+    finally:
+        server.stop()
+
+
+def mails_about(mailbox: Mailbox, run: str) -> list[EmailMessage]:
+    """Mails about a run, in the order of arrival."""
+    return [message for message in mailbox.received if message["X-Run"] == run]
+
+
+def parts_of(message: EmailMessage) -> set[str]:
+    """Content types of the leaves: text/plain, text/html, image/png."""
+    return {part.get_content_type() for part in message.walk() if not part.is_multipart()}
+
+
+def inline_plots(message: EmailMessage) -> list[str]:
+    """Content-IDs of the pictures that the HTML part shows."""
+    html = message.get_body(("html",)).get_content()
+    ids = [str(p["Content-ID"]).strip("<>") for p in message.walk() if p["Content-ID"]]
+    return [cid for cid in ids if f"cid:{cid}" in html]

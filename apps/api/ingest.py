@@ -23,7 +23,7 @@ router = Router(auth=needs("read"))
 def get_ingest(request: HttpRequest, key: str) -> dict[str, Any]:
     run = run_of(key)
     status = services.status(run.id)
-    return {**asdict(status), "run": run.key, "gaps": status.counters.get("log_gaps", 0)}
+    return {**asdict(status), "run": run.key, "gaps": status.counters.get("gaps", 0)}
 
 
 @router.get(

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.checkpoints import store as checkpoints
+from apps.checkpoints.records import CheckpointInfo
+from apps.core.records import Candidate
 from apps.dashboard import series
 from apps.incidents import store as incidents
 from apps.incidents.domain.incident import IncidentInfo
 from apps.logs import store as logs
 from apps.metrics import store as metrics
+from apps.rollbacks import services as rollback_services
 from apps.rollbacks import store as rollbacks
 from apps.runs import store as runs
 from apps.runs.records import RunInfo
@@ -30,7 +33,7 @@ class Row:
     attempt: int | None
     loss: float | None
     spark: Sequence[float | None]
-    good: Any
+    good: CheckpointInfo | Candidate | None
     speaking: int
     world_size: int | None
     incident: IncidentInfo | None
@@ -99,9 +102,11 @@ def _loss(run_id: int, attempt: int | None) -> tuple[list[float | None], float |
     return values, latest[2] if latest else None
 
 
-def last_good(run_id: int, incident: IncidentInfo | None) -> Any:
-    """The newest complete checkpoint; while an incident is open, the newest before its onset."""
-    complete = [c for c in checkpoints.checkpoints(run_id) if c.complete]
+def last_good(run_id: int, incident: IncidentInfo | None) -> CheckpointInfo | Candidate | None:
+    """What the run would go back to now: the best candidate of an open incident, else the newest
+    complete checkpoint."""
     if incident is not None and incident.onset_step is not None:
-        complete = [c for c in complete if c.step < incident.onset_step]
+        ranked = rollback_services.candidates(run_id, incident)
+        return next((candidate for candidate in ranked if candidate.eligible), None)
+    complete = [c for c in checkpoints.checkpoints(run_id) if c.complete]
     return max(complete, key=lambda c: c.saved_at_ns, default=None)

@@ -99,7 +99,7 @@ def _health(run: Any) -> dict[str, Any]:
     return {
         "run": run,
         "status": status,
-        "gaps": status.counters.get("log_gaps", 0) if status else None,
+        "gaps": status.counters.get("gaps", 0) if status else None,
         "contact_ns": int(contact.timestamp() * 1e9) if contact else None,
     }
 

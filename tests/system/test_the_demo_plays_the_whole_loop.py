@@ -6,14 +6,27 @@ import sys
 import httpx
 import pytest
 
+from tests.mailbox import inline_plots, mails_about, parts_of, post_office
 from tests.system.processes import ROOT, Foreground, child, eventually, living
 
 RUNS = {"lrbump": 900, "sdc_rollback": 600}
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory):
-    running = Foreground(tmp_path_factory.mktemp("home"), module="workers.demo", SPEED="20")
+def mailbox():
+    with post_office() as box:
+        yield box
+
+
+@pytest.fixture(scope="module")
+def demo(mailbox, tmp_path_factory):
+    running = Foreground(
+        tmp_path_factory.mktemp("home"),
+        module="workers.demo",
+        SPEED="20",
+        EMAIL_URL=mailbox.url,
+        ALERT_RECIPIENTS="oncall@example.test",
+    )
     running.line("Lastgood is ready", within_s=180)
     yield running
     running.close()
@@ -97,6 +110,16 @@ def test_the_incidents_end_as_recovered_and_name_the_rank(api, orders):
     assert {item["resolution"] for item in found.values()} == {"recovered"}
     suspect = found["sdc_rollback"]["suspects"][0]
     assert (suspect["rank"], suspect["node"]) == (5, "gpu-b02")
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_each_incident_sent_one_opening_and_one_closing_mail(mailbox, orders, run):
+    opening, closing = eventually(
+        lambda: len(found := mails_about(mailbox, run)) == 2 and found, 30, "two mails"
+    )
+    assert parts_of(opening) == {"text/plain", "text/html", "image/png"}
+    assert len(inline_plots(opening)) == 1
+    assert closing["Subject"] == f"Re: {opening['Subject']}"
 
 
 def test_nothing_was_refused(api, orders):

@@ -1,6 +1,8 @@
 """Pytest plugin: a private LASTGOOD_HOME, and real Postgres and Valkey on first use.
 
 Loaded by `-p tests.servers` before Django's settings are read. Unit tests never start a server.
+LASTGOOD_TEST_DATABASE_URL runs the suite on another Postgres (15 to 18); its user must be allowed
+to create databases.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ def addresses() -> Addresses:
         from workers.embedded import Postgres, Valkey
 
         postgres, valkey = Postgres(HOME, fast=True), Valkey(HOME)
-        _started.append(Addresses(postgres.start(), valkey.start()))
+        given = os.environ.get("LASTGOOD_TEST_DATABASE_URL")
+        _started.append(Addresses(given or postgres.start(), valkey.start()))
         atexit.register(valkey.stop)
         atexit.register(postgres.stop)
     return _started[0]

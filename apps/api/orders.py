@@ -59,7 +59,7 @@ class RollbackIn(Schema):
     """
 
     step: int
-    confirm: str
+    confirm: str | int
     reason: str
     idempotency_key: str
     attempt: int | None = None
@@ -84,7 +84,7 @@ def order_rollback(request: HttpRequest, key: str, payload: RollbackIn) -> dict[
             run_key=key,
             step=payload.step,
             attempt=payload.attempt,
-            confirm=payload.confirm,
+            confirm=str(payload.confirm),
             reason=payload.reason,
             idempotency_key=payload.idempotency_key,
             actor=caller(request),

@@ -7,6 +7,7 @@ from apps.dashboard import views, views_incident, views_rollback, views_run
 urlpatterns = [
     path("", views.runs, name="runs"),
     path("ingest/", views.ingest, name="ingest"),
+    path("ingest/quarantine/<int:number>", views.quarantined_body, name="quarantined_body"),
     path("audit/", views.audit, name="audit"),
     path("incidents/", views_incident.incidents, name="incidents"),
     path("incidents/<int:number>/", views_incident.incident, name="incident"),

@@ -6,7 +6,7 @@ from typing import Any
 
 import redis
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
@@ -76,6 +76,18 @@ def ingest(request: HttpRequest) -> HttpResponse:
     }
     part = request.GET.get("part") == "body"
     return render(request, "ingest/_body.html" if part else "ingest/health.html", context)
+
+
+@require_safe
+def quarantined_body(request: HttpRequest, number: int) -> HttpResponse:
+    """A body as its sender sent it, still compressed; never shown as a page."""
+    found = ingest_store.quarantined_body(number)
+    if found is None:
+        raise Http404
+    encoding, body = found
+    name = f"quarantine-{number}.{encoding}.bin"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return HttpResponse(body, content_type="application/octet-stream", headers=headers)
 
 
 def _key(run_id: int) -> str:

@@ -1,0 +1,33 @@
+"""A table that grows has a primary key that starts with the run, so that it can be sharded."""
+
+import pytest
+from django.apps import apps
+from django.db import models
+
+OURS = [model for model in apps.get_models() if model.__module__.startswith("apps.")]
+SMALL = {"Run", "Node", "ApiToken", "LoginLink", "Recipient"}
+"""One row a run, node or person: these do not grow with the data."""
+OF_NODES = {"NodeEventRow"}
+"""Events of nodes belong to no run: their key starts with the node."""
+
+
+def first_column(model):
+    key = model._meta.pk
+    return key.columns[0] if isinstance(key, models.CompositePrimaryKey) else key.column
+
+
+@pytest.mark.parametrize(
+    "model", [m for m in OURS if m.__name__ not in SMALL | OF_NODES], ids=lambda m: m.__name__
+)
+def test_the_key_starts_with_run_id(model):
+    assert first_column(model) == "run_id"
+
+
+def test_events_of_nodes_start_with_the_node():
+    assert first_column(apps.get_model("nodes", "NodeEventRow")) == "node"
+
+
+def test_no_growing_table_has_a_foreign_key():
+    growing = [model for model in OURS if model.__name__ not in SMALL]
+    keys = [f"{m.__name__}.{f.name}" for m in growing for f in m._meta.fields if f.is_relation]
+    assert keys == []

@@ -22,7 +22,7 @@ from apps.runs.records import RunInfo
 PAGE = 25
 SPARK_POINTS = 60
 OPEN_STATES = ("open", "acknowledged")
-_URGENCY = {"failed": 1, "no_contact": 2, "running": 4, "waiting": 5, "finished": 6}
+_URGENCY = {"failed": 1, "no_contact": 2, "running": 4, "waiting": 5, "stopped": 6, "finished": 7}
 
 
 @dataclass(frozen=True, slots=True)

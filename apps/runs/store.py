@@ -83,11 +83,13 @@ def list_runs(limit: int = 50, before: int | None = None) -> list[RunInfo]:
 
 
 def _attempt_state(row: Attempt, newest: int) -> str:
-    if row.failed or row.exit_code not in (None, 0):
+    if row.failed:
         return "failed"
     if row.number < newest:
         return "ended"
-    return "finished" if row.exit_code == 0 else "running"
+    if row.exit_code is None:
+        return "running"
+    return "stopped" if row.exit_code else "finished"
 
 
 def attempts(run_id: int) -> list[AttemptInfo]:

@@ -7,14 +7,16 @@ NO_CONTACT_S = 120.0
 
 
 def run_state(*, exit_code: int | None, failed: bool, last_contact_age_s: float | None) -> str:
-    """ "finished", "failed", "no_contact", "running" or "waiting" (nothing received yet).
+    """The state of a run: waiting, running, no_contact, finished, stopped or failed.
 
-    failed: a finding with evidence says so. A missing exit code with silence is "no_contact".
+    waiting: nothing was received yet. failed: a finding with evidence says so. stopped: it ended
+    with an exit code other than 0 and nothing says that it failed (interrupted, pre-empted, time
+    limit). no_contact: silence without an exit code.
     """
     if last_contact_age_s is None:
         return "waiting"
-    if failed or (exit_code not in (None, 0)):
+    if failed:
         return "failed"
-    if exit_code == 0:
-        return "finished"
+    if exit_code is not None:
+        return "stopped" if exit_code else "finished"
     return "no_contact" if last_contact_age_s > NO_CONTACT_S else "running"

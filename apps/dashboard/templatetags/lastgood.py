@@ -21,7 +21,7 @@ TONES = {
     "no_contact": ("unplug", "warn", "No contact"),
     "failed": ("octagon", "critical", "Failed"),
     "finished": ("flag", "ok", "Finished"),
-    "stopped": ("flag", "", "Stopped"),
+    "stopped": ("flag", "muted", "Stopped"),
     "ended": ("flag", "muted", "Ended"),
     "page": ("octagon", "critical", "Critical"),
     "warn": ("triangle", "warn", "Warning"),

@@ -64,27 +64,39 @@ def text(name: str) -> str:
     setting = _BY_NAME[name]
     path = os.environ.get(f"{name}_FILE") if setting.secret else None
     if path:
-        return Path(path).read_text(encoding="utf-8").strip()
+        return _read(path, f"{name}_FILE")
     value = os.environ.get(name, "") or setting.default
     if "|" in setting.kind and value not in setting.kind.split("|"):
-        raise AppError(f'"{value}" is not allowed', where=name, hint=f"use one of {setting.kind}")
+        raise AppError(
+            f'"{value}" is not allowed',
+            where=name,
+            hint=f"use one of {setting.kind.replace('|', ', ')}",
+        )
     return value
 
 
-def integer(name: str) -> int:
-    """The value of `name` as a whole number."""
-    value = text(name)
+def _read(path: str, where: str) -> str:
     try:
-        return int(value)
-    except ValueError as error:
-        raise AppError(f'"{value}" is not a whole number', where=name) from error
+        return Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise AppError(f"cannot read {path}: {error}", where=where) from error
+
+
+def integer(name: str) -> int:
+    """The value of `name` as a whole number from 0."""
+    value = text(name)
+    if not (value.isascii() and value.isdigit()):
+        hint = f"digits only, such as {_BY_NAME[name].default}"
+        raise AppError(f'"{value}" is not a whole number', where=name, hint=hint)
+    return int(value)
 
 
 def boolean(name: str) -> bool:
     """The value of `name` as a switch: 1/0, true/false, yes/no, on/off."""
     value = text(name).lower()
     if value not in _TRUE | _FALSE:
-        raise AppError(f'"{value}" is not a switch', where=name, hint="use 1 or 0")
+        hint = "use 1, true, yes, on or 0, false, no, off"
+        raise AppError(f'"{value}" is not a switch', where=name, hint=hint)
     return value in _TRUE
 
 

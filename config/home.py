@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from apps.core.errors import AppError
 from config import env
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,20 +32,31 @@ def path() -> Path:
 
 
 def secret(name: str, file: str) -> str:
-    """The secret `name` from the environment, else from LASTGOOD_HOME/secrets, made once."""
+    """The secret `name` from the environment, else from LASTGOOD_HOME/secrets, made once.
+
+    However many processes start at once, all get the same one: it appears whole or not at all.
+    """
     value = env.text(name)
     if value:
         return value
     target = path() / "secrets" / file
-    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    try:
-        handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return target.read_text(encoding="ascii")
-    made = secrets.token_urlsafe(48)
-    with os.fdopen(handle, "w", encoding="ascii") as out:
-        out.write(made)
-    return made
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _make_once(target)
+    value = target.read_text(encoding="ascii").strip()
+    if not value:
+        raise AppError("the file is empty", where=str(target), hint="delete it or fill it")
+    return value
+
+
+def _make_once(target: Path) -> None:
+    """Writes a new secret to `target` unless another process was faster."""
+    with tempfile.NamedTemporaryFile("w", dir=target.parent, encoding="ascii") as made:
+        made.write(secrets.token_urlsafe(48))
+        made.flush()
+        os.fsync(made.fileno())
+        with suppress(FileExistsError):
+            os.link(made.name, target)
 
 
 def servers() -> Servers:

@@ -1,14 +1,27 @@
-"""A postgresql:// address as Django wants it."""
+"""The address of Postgres as Django wants it, and what its absence looks like."""
 
 from __future__ import annotations
 
-from typing import Any
-from urllib.parse import unquote, urlsplit
+from typing import Any, Final
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from django.db import InterfaceError, InternalError, OperationalError
+
+from apps.core.errors import AppError
+
+SERVER_TROUBLE: Final = (OperationalError, InterfaceError, InternalError)
+"""The server is away, full, read-only or ended the statement: not the fault of what is written."""
 
 
 def from_url(url: str) -> dict[str, Any]:
-    """Django's database settings for `url`."""
+    """Django's database settings for postgresql://user:password@host:port/name?sslmode=require.
+
+    What follows the question mark goes to libpq as it is. Raises AppError for another scheme.
+    """
     parts = urlsplit(url)
+    if url and parts.scheme not in ("postgresql", "postgres"):
+        hint = "postgresql://user:password@host:port/name"
+        raise AppError(f'"{parts.scheme}" is not Postgres', where="DATABASE_URL", hint=hint)
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": unquote(parts.path.lstrip("/")) or "lastgood",
@@ -18,7 +31,7 @@ def from_url(url: str) -> dict[str, Any]:
         "PORT": str(parts.port or 5432),
         "CONN_MAX_AGE": 300,
         "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": {"connect_timeout": 10},
+        "OPTIONS": {"connect_timeout": 10, **dict(parse_qsl(parts.query))},
     }
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import redis
-from django.db import DatabaseError, connection
+from django.db import connection
 from django.http import HttpRequest, HttpResponse
 
 from apps.core import valkey
+from apps.core.database import SERVER_TROUBLE
 from apps.core.http import json_response
 
 
@@ -26,7 +27,7 @@ def _postgres() -> str:
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
-    except DatabaseError:
+    except SERVER_TROUBLE:
         return "does not answer"
     return "ok"
 

@@ -1,23 +1,8 @@
-"""Who gets mail, and the outbox of messages."""
+"""The outbox of messages."""
 
 from __future__ import annotations
 
 from django.db import models
-
-
-class Recipient(models.Model):
-    """An address that gets the messages of one run, or of every run (run_id None)."""
-
-    address = models.EmailField()
-    run_id = models.BigIntegerField(null=True)
-    active = models.BooleanField(default=True)
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(
-                fields=["address", "run_id"], nulls_distinct=False, name="one_recipient_a_run"
-            )
-        ]
 
 
 class Notification(models.Model):

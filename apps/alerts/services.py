@@ -99,7 +99,7 @@ def _plan(incident: IncidentInfo, now_ns: int) -> int:
     if not incident.page:
         return 0
     existing = store.messages(incident.run_id, incident.id)
-    everybody = sorted({*recipients(incident.run_id), *existing})
+    everybody = sorted({*recipients(), *existing})
     return sum(_plan_for(incident, to, existing.get(to, []), now_ns) for to in everybody)
 
 
@@ -116,12 +116,11 @@ def _plan_for(
     return planned
 
 
-def recipients(run_id: int) -> list[str]:
-    """Who gets the messages of a run: those entered for it, else ALERT_RECIPIENTS, else every
-    user with an address, else the sender itself, so that no alert is without an addressee."""
+def recipients() -> list[str]:
+    """Who gets messages: ALERT_RECIPIENTS, else every user with an address, else the sender
+    itself, so that no alert is without an addressee."""
     return (
-        store.recipients(run_id)
-        or list(settings.ALERT_RECIPIENTS)
+        list(settings.ALERT_RECIPIENTS)
         or accounts.mail_addresses()
         or [settings.DEFAULT_FROM_EMAIL]
     )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.db import connection
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from apps.alerts.domain.lifecycle import Kind, Message, Status, Wanted
-from apps.alerts.models import Notification, Recipient
+from apps.alerts.models import Notification
 
 MAX_PAGE = 200
 
@@ -50,23 +50,6 @@ class Delivery:
     tries: int
     error: str
     subject: str
-
-
-# -- who
-
-
-def recipients(run_id: int) -> list[str]:
-    """Addresses entered for this run or for every run; [] if nobody was entered."""
-    rows = Recipient.objects.filter(Q(run_id=run_id) | Q(run_id__isnull=True), active=True)
-    return sorted(set(rows.values_list("address", flat=True)))
-
-
-def add_recipient(address: str, run_id: int | None = None) -> None:
-    """From now on this address gets the messages of the run, or of every run."""
-    Recipient.objects.get_or_create(address=address, run_id=run_id)
-
-
-# -- the outbox
 
 
 def messages(run_id: int, incident_id: int) -> dict[str, list[Message]]:
@@ -178,11 +161,6 @@ def opening_subject(address: Address) -> str:
     """The subject of the opening message this recipient got, "" before it was sent."""
     row = _rows(address, Kind.OPENING, 0).first()
     return row.subject if row else ""
-
-
-def due_count(now_ns: int) -> int:
-    """How many messages are overdue. -- uses ix_notification_due"""
-    return Notification.objects.filter(status=Status.PENDING.value, due_at_ns__lte=now_ns).count()
 
 
 def deliveries(limit: int = 50, run_id: int | None = None) -> list[Delivery]:

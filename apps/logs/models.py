@@ -154,12 +154,3 @@ class Triage(models.Model):
     fingerprint = models.CharField(max_length=64, default="")
     settled = models.BooleanField(default=False)
     taxonomy_version = models.IntegerField(default=0)
-
-    class Meta:
-        indexes = [
-            models.Index(
-                fields=["look_again_ns"],
-                name="ix_triage_open",
-                condition=models.Q(look_again_ns__isnull=False),
-            )
-        ]

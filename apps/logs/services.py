@@ -54,11 +54,6 @@ def look_again_ns(run_id: int, attempt: int) -> int | None:
     return store.look_again_ns(run_id, attempt)
 
 
-def unsettled(now_ns: int) -> list[tuple[int, int]]:
-    """(run_id, attempt) whose triage is due by time alone; for a periodic task."""
-    return store.open_triages(now_ns)
-
-
 def _verdict(run_id: int, attempt: int, states: list[RankState]) -> Verdict | None:
     rows = store.event_rows(run_id, attempt, states)
     if not rows:

@@ -6,9 +6,10 @@ from django.db import models
 from django.db.models import Q
 
 from apps.core.sql import NextVal
+from apps.rollbacks.domain.state import ACTIVE, OrderState
 
-_ACTIVE = ["requested", "acknowledged", "resumed"]
-_FINAL = ["recovered", "failed", "superseded", "cancelled"]
+_STATES = [state.value for state in OrderState]
+_ACTIVE = [state.value for state in OrderState if state in ACTIVE]
 
 
 class Order(models.Model):
@@ -48,9 +49,7 @@ class Order(models.Model):
     class Meta:
         indexes = [models.Index(fields=["id"], name="ix_order_id")]
         constraints = [
-            models.CheckConstraint(
-                condition=Q(state__in=[*_ACTIVE, *_FINAL]), name="order_state_is_known"
-            ),
+            models.CheckConstraint(condition=Q(state__in=_STATES), name="order_state_is_known"),
             models.UniqueConstraint(
                 fields=["run_id", "idempotency_key"], name="one_order_an_idempotency_key"
             ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from apps.accounts.records import Actor
@@ -165,4 +165,3 @@ class ResumePoint:
     etag: str
     order_id: int | None
     step: int | None
-    warnings: tuple[str, ...] = field(default=())

@@ -4,7 +4,7 @@ import pytest
 from django.utils import timezone
 
 from apps.logs.domain.lines import SegmentMeta, parse_segment
-from apps.logs.services import look_again_ns, triage, unsettled
+from apps.logs.services import look_again_ns, triage
 from apps.logs.store import write_lines
 from apps.runs import store as runs
 from apps.runs.records import Progress
@@ -78,8 +78,7 @@ def test_it_is_given_out_until_it_is_settled(run_id):
     (first,) = triage(run_id, 0, NOW)
     assert first.facts["settled"] is False
     assert triage(run_id, 0, NOW + S) == [first]
-    assert unsettled(NOW + 2 * S) == []
-    assert unsettled(NOW + 3 * S) == [(run_id, 0)]
+    assert look_again_ns(run_id, 0) == NOW + 3 * S
     (second,) = triage(run_id, 0, NOW + 3 * S)
     assert (second.key, second.facts["settled"]) == (first.key, True)
     assert triage(run_id, 0, NOW + 99 * S) == []
@@ -122,7 +121,7 @@ def test_an_error_without_progress_is_a_failure_after_a_while(run_id):
     three_other_ranks(run_id)
     say(run_id, step(1) + "KeyError: 'x'\n")
     assert triage(run_id, 0, NOW) == []
-    assert unsettled(NOW + 20 * S) == [(run_id, 0)]
+    assert look_again_ns(run_id, 0) == NOW + 20 * S
     (finding,) = triage(run_id, 0, NOW + 20 * S)
     assert (finding.rank, finding.facts["fault_class"]) == (3, "py_exception")
 

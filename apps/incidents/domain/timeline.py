@@ -25,7 +25,6 @@ class Role(StrEnum):
 
     INITIATING = "initiating"
     CASCADE = "cascade"
-    TEARDOWN = "teardown"
     UNKNOWN = "unknown"
 
 

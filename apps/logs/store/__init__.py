@@ -4,7 +4,6 @@ from apps.logs.store.reading import end_offset, last_times, rank_activity, read_
 from apps.logs.store.triage import (
     event_rows,
     look_again_ns,
-    open_triages,
     rank_states,
     save_triage,
     take_triage,
@@ -16,7 +15,6 @@ __all__ = [
     "event_rows",
     "last_times",
     "look_again_ns",
-    "open_triages",
     "rank_activity",
     "rank_states",
     "read_lines",

@@ -13,7 +13,6 @@ from apps.logs.store.states import state_of
 
 MAX_RANKS = 100_000
 MAX_EVENTS = 10_000
-MAX_OPEN = 1_000
 
 
 def take_triage(run_id: int, attempt: int) -> TriageState | None:
@@ -46,12 +45,6 @@ def look_again_ns(run_id: int, attempt: int) -> int | None:
     """When the attempt must be triaged again although nothing arrives."""
     found = Triage.objects.filter(run_id=run_id, attempt=attempt)
     return found.values_list("look_again_ns", flat=True).first()
-
-
-def open_triages(now_ns: int) -> list[tuple[int, int]]:
-    """(run_id, attempt) whose time has come. -- uses ix_triage_open"""
-    rows = Triage.objects.filter(look_again_ns__lte=now_ns).order_by("look_again_ns")
-    return list(rows.values_list("run_id", "attempt")[:MAX_OPEN])
 
 
 def rank_states(run_id: int, attempt: int) -> list[RankState]:

@@ -23,17 +23,6 @@ class ChangePolicy:
     min_rows: int = 3
 
 
-@dataclass(frozen=True, slots=True)
-class LrChange:
-    """The learning rate jumped at `step` from `before` (the row before) to `after`."""
-
-    step: int
-    time_ns: int
-    row: int
-    before: float
-    after: float
-
-
 class LrState(msgspec.Struct):
     """last: the learning rate of the row before. deltas: absolute changes of the last rows."""
 

@@ -13,7 +13,6 @@ from apps.metrics.store.compaction import compact_once, runs_to_compact
 from apps.metrics.store.detectors import (
     FreshRows,
     lock_detector,
-    pending,
     save_detector,
     take_fresh,
 )
@@ -36,7 +35,6 @@ __all__ = [
     "latest",
     "layer_grid",
     "lock_detector",
-    "pending",
     "read_rank_rows",
     "read_rows",
     "read_series",

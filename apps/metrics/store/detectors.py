@@ -57,9 +57,3 @@ def take_fresh(run_id: int, attempt: int) -> FreshRows:
     job = [step for step, ranked in rows if not ranked]
     ranks = [step for step, ranked in rows if ranked]
     return FreshRows(min(job, default=None), min(ranks, default=None))
-
-
-def pending(limit: int = 100) -> list[tuple[int, int]]:
-    """(run_id, attempt) with rows no detector has seen. -- uses the primary key of fresh notes"""
-    sql = "SELECT DISTINCT run_id, attempt FROM metrics_fresh ORDER BY run_id, attempt LIMIT %s"
-    return [(run_id, attempt) for run_id, attempt in query(sql, [limit])]

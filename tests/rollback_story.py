@@ -33,7 +33,7 @@ def start(number: int, *, resume_step: int | None = None) -> int:
         "torchrun:gpu-a01", f"start-{number}", T0 + number * RESTART_NS, resume_step=resume_step
     )
     assert run_services.register_launch(KEY, launch) == number
-    run_id = runs.run_id_of(KEY)
+    run_id = runs.ensure_run(KEY)
     assert run_id is not None
     return run_id
 

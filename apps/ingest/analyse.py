@@ -10,11 +10,12 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 
-from django.db import InterfaceError, OperationalError, transaction
+from django.db import transaction
 
 from apps.alerts import services as alerts
 from apps.core import live
 from apps.core.clock import now_ns as clock_ns
+from apps.core.database import SERVER_TROUBLE
 from apps.incidents import services as incidents
 from apps.ingest import store
 from apps.logs import services as logs
@@ -37,23 +38,26 @@ class Outcome:
 
 
 def analyse(run_id: int, attempt: int, now_ns: int) -> Outcome:
-    """Brings the findings of an attempt up to date with its rows. Idempotent."""
+    """Brings the findings of an attempt up to date with its rows. Idempotent.
+
+    Holds the run's row, as writing does: they take turns and see each other's whole work.
+    """
     with transaction.atomic():
-        seen = store.take_analysis(run_id, attempt)
+        runs.lock_run(run_id)
+        seen = store.analysis_to_do(run_id, attempt, now_ns)
         if seen is None:
             return Outcome(None, ("metrics", "logs"))
         failures = logs.triage(run_id, attempt, now_ns)
         findings = [*metrics.detect(run_id, attempt, now_ns), *failures]
         absorbed = incidents.absorb(run_id, attempt, findings, now_ns)
-        if any(not failure.facts.get("recovered") for failure in failures):
-            runs.mark_failed(run_id, attempt)
+        for failure in failures:
+            runs.mark_failed(run_id, attempt, not failure.facts.get("recovered"))
         followed = rollbacks.watch(run_id, attempt, now_ns)
         alerts.plan([*absorbed, *followed], now_ns)
         again = logs.look_again_ns(run_id, attempt)
         store.end_analysis(run_id, attempt, seen=seen, now_ns=now_ns, again_at_ns=again)
     what = ["metrics", "logs", "checkpoints", *(["incidents"] if absorbed or followed else [])]
-    newest = next((a.last_step for a in runs.attempts(run_id) if a.number == attempt), None)
-    return Outcome(newest, tuple(what))
+    return Outcome(runs.last_step(run_id, attempt), tuple(what))
 
 
 def bring_up_to_date(run_id: int, run_key: str, attempt: int) -> None:
@@ -65,7 +69,7 @@ def bring_up_to_date(run_id: int, run_key: str, attempt: int) -> None:
     started_ns = clock_ns()
     try:
         outcome = analyse(run_id, attempt, started_ns)
-    except (OperationalError, InterfaceError):
+    except SERVER_TROUBLE:
         raise
     except Exception as error:
         log.exception("analysis.failed", extra={"run": run_key, "attempt": attempt})
@@ -77,7 +81,6 @@ def bring_up_to_date(run_id: int, run_key: str, attempt: int) -> None:
 
 def due(now_ns: int) -> list[tuple[int, str, int]]:
     """(run_id, run_key, attempt) whose analysis is behind or asked to be repeated."""
-    return [
-        (run_id, runs.run_by_id(run_id).key, attempt)
-        for run_id, attempt in store.analysis_due(now_ns)
-    ]
+    found = store.analysis_due(now_ns)
+    keys = runs.keys({run_id for run_id, _ in found})
+    return [(run_id, keys[run_id], attempt) for run_id, attempt in found]

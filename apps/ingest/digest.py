@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, transaction
+from django.db import transaction
 
+from apps.core.database import SERVER_TROUBLE
 from apps.core.errors import AppError, BadPayload
 from apps.ingest import store, writes
 from apps.ingest.checkpoints.parse import parse as parse_checkpoints
@@ -25,6 +26,7 @@ from apps.ingest.metrics.parse import parse as parse_metrics
 from apps.ingest.nodes.parse import parse as parse_nodes
 from apps.ingest.wandb.parse import decode as decode_wandb
 from apps.ingest.wandb.parse import parse_body as open_wandb
+from apps.runs import store as runs
 
 log = logging.getLogger(__name__)
 
@@ -98,11 +100,12 @@ def digest(envelopes: Sequence[Envelope], *, quarantine: bool = True) -> Digeste
     """Writes the envelopes in one transaction, each at most once.
 
     quarantine=False raises BadPayload instead, for a sender that waits for the answer.
-    Raises OperationalError/InterfaceError when Postgres is away: nothing was written then.
+    Raises one of SERVER_TROUBLE when Postgres is away: nothing was written then.
     """
     result = Digested()
     decoded = [(envelope, _decoded(envelope)) for envelope in envelopes]
     with transaction.atomic():
+        runs.lock_runs({envelope.run_id for envelope in envelopes})
         for envelope, batch in decoded:
             if isinstance(batch, AppError):
                 _refuse(envelope, batch, result, quarantine=quarantine)
@@ -110,7 +113,7 @@ def digest(envelopes: Sequence[Envelope], *, quarantine: bool = True) -> Digeste
             try:
                 with transaction.atomic():
                     _write(envelope, batch, result)
-            except (OperationalError, InterfaceError):
+            except SERVER_TROUBLE:
                 raise
             except Exception as error:
                 log.exception("ingest.write_failed", extra={"batch": envelope.batch_id})

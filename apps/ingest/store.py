@@ -113,7 +113,7 @@ def count(run_id: int, counts: Mapping[str, int]) -> None:
         ON CONFLICT (run_id, name) DO UPDATE
           SET value = ingest_counter.value + EXCLUDED.value, last_at = now()
     """
-    rows = [(run_id, name, value) for name, value in sorted(counts.items()) if value]
+    rows = [(run_id, clean(name)[:64], value) for name, value in sorted(counts.items()) if value]
     if rows:
         with connection.cursor() as cursor:
             cursor.executemany(sql, rows)
@@ -121,7 +121,7 @@ def count(run_id: int, counts: Mapping[str, int]) -> None:
 
 def counters(run_id: int) -> dict[str, int]:
     """name -> how often, of one run. -- uses the primary key"""
-    rows = Counter.objects.filter(run_id=run_id).values_list("name", "value")
+    rows = Counter.objects.filter(run_id=run_id).order_by("name").values_list("name", "value")
     return dict(rows[:200])
 
 
@@ -143,15 +143,14 @@ def mark_written(run_id: int, attempts: Sequence[int]) -> None:
             cursor.execute(sql, [run_id, attempt])
 
 
-def take_analysis(run_id: int, attempt: int) -> int | None:
-    """Locks the attempt's analysis and gives its `written`; None if somebody else has it."""
-    found = (
-        Analysis.objects.select_for_update(skip_locked=True)
-        .filter(run_id=run_id, attempt=attempt)
-        .values_list("written", flat=True)
-        .first()
-    )
-    return found
+def analysis_to_do(run_id: int, attempt: int, now_ns: int) -> int | None:
+    """The attempt's `written` if there is something to analyse, else None.
+
+    Hold the run's row: then nobody writes or analyses between this answer and end_analysis().
+    """
+    rows = Analysis.objects.filter(run_id=run_id, attempt=attempt)
+    due = rows.filter(~Q(written=F("seen")) | Q(again_at_ns__lte=now_ns))
+    return due.values_list("written", flat=True).first()
 
 
 def end_analysis(
@@ -179,9 +178,9 @@ def analysis_errors(run_id: int) -> list[tuple[int, str]]:
 def analysis_due(now_ns: int, limit: int = 100) -> list[tuple[int, int]]:
     """(run, attempt) that have unanalysed data, or an appointment that has come.
 
-    -- uses ix_analysis_due
+    What failed waits for its appointment, whatever arrives. -- uses ix_analysis_due
     """
-    left = ~Q(written=F("seen")) & Q(again_at_ns=None)
+    left = ~Q(written=F("seen")) & Q(error="")
     rows = Analysis.objects.filter(left | Q(again_at_ns__lte=now_ns))
     return list(rows.order_by("run_id", "attempt").values_list("run_id", "attempt")[:limit])
 

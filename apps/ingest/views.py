@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
-from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.http.request import RawPostDataException
 from django.views.decorators.csrf import csrf_exempt
@@ -18,6 +17,7 @@ from django.views.decorators.http import require_POST
 from apps.accounts.records import Actor
 from apps.accounts.services import Forbidden, require, verify_token
 from apps.core.clock import now_ns
+from apps.core.database import SERVER_TROUBLE
 from apps.core.errors import AppError, BadPayload
 from apps.core.http import json_error, json_response
 from apps.ingest import services
@@ -62,7 +62,7 @@ def door(view: View) -> View:
         except (RequestDataTooBig, RawPostDataException):
             limit = settings.INGEST_MAX_BODY_BYTES
             return json_error(413, f"the body is larger than {limit} bytes", hint="split it")
-        except DatabaseError:
+        except SERVER_TROUBLE:
             return json_error(503, "the database does not answer", hint="retry", Retry_After="2")
 
     return csrf_exempt(require_POST(guarded))

@@ -34,25 +34,29 @@ class Written:
 def _write_rows(
     run_id: int, attempt: int | None, rows: Sequence[MetricRow], *, source: str
 ) -> Written:
-    """Rows of the whole job, cut at restarts, into their attempts."""
+    """Rows, cut at restarts, into their attempts."""
     counts = {"late_rows": 0, "nonfinite_values": 0, "duplicate_steps": 0, "points": 0}
     attempts = set()
-    for placed in runs.place_rows(run_id, attempt, rows):
+    for placed in runs.place_rows(run_id, attempt, rows) if rows else []:
         done = write_rows(run_id, placed.attempt, placed.rows, source=source)
-        steps = [row.step for row in placed.rows]
-        progress = Progress(
-            first_step=min(steps),
-            last_step=max(steps),
-            last_ns=max(row.time_ns for row in placed.rows),
-            last_row_ns=max(row.time_ns for row in placed.rows),
-        )
-        runs_store.note_progress(run_id, placed.attempt, progress, timezone.now())
+        runs_store.note_progress(run_id, placed.attempt, _progress(placed.rows), timezone.now())
         counts["late_rows"] += placed.late
         counts["nonfinite_values"] += done.nonfinite
         counts["duplicate_steps"] += done.duplicate_steps
         counts["points"] += done.points
         attempts.add(placed.attempt)
     return Written(frozenset(attempts), counts)
+
+
+def _progress(rows: Sequence[MetricRow]) -> Progress:
+    """How far the rows bring an attempt. Single ranks go at their own pace: they move no step."""
+    job = [row for row in rows if row.rank is None]
+    return Progress(
+        first_step=min((row.step for row in job), default=None),
+        last_step=max((row.step for row in job), default=None),
+        last_ns=max(row.time_ns for row in rows),
+        last_row_ns=max((row.time_ns for row in job), default=None),
+    )
 
 
 def write_metrics(envelope: Envelope, batch: MetricBatch) -> Written:
@@ -72,7 +76,11 @@ def write_wandb(envelope: Envelope, records: WandbRecords) -> Written:
     """Records of a `.wandb` file: history, system metrics, console, config, summary, exit."""
     body, found, run_id = records.body, records.batch, envelope.run_id
     written = _write_rows(run_id, body.attempt, found.rows, source="wandb")
-    attempt = max(written.attempts, default=_attempt(run_id, body.attempt))
+    attempt = max(written.attempts, default=None)
+    if attempt is None:
+        began_ns = found.run.started_ns if found.run else None
+        at_ns = found.system[0].time_ns if found.system else envelope.received_ns
+        attempt = runs.settle_attempt(run_id, body.attempt, began_ns or at_ns).number
     points = _write_system(run_id, attempt, found.system)
     lines = _write_console(envelope, attempt, records)
     progress = Progress(
@@ -126,19 +134,11 @@ def _write_system(run_id: int, attempt: int, samples: Sequence[SystemSample]) ->
     return write_rows(run_id, attempt, rows, source="system").points
 
 
-def _attempt(run_id: int, attempt: int | None) -> int:
-    """The attempt a batch without job rows belongs to; opened when the run has none."""
-    number = runs_store.current_attempt(run_id, attempt)
-    if number is None:
-        runs_store.open_attempt(run_id, 0, 0)
-        return 0
-    return number
-
-
 def write_logs(envelope: Envelope, batch: LogBatch) -> Written:
     """Segments of one node's files: lines, per-rank values, placements."""
-    run_id, attempt = envelope.run_id, _attempt(envelope.run_id, batch.attempt)
-    runs_store.lock_run(run_id)
+    run_id, seen = envelope.run_id, [segment.seen_ns for segment, _ in batch.segments]
+    at_ns = min(seen, default=envelope.received_ns - batch.time_shift_ns) + batch.time_shift_ns
+    attempt = runs.settle_attempt(run_id, batch.attempt, at_ns).number
     parsed = _parse(run_id, attempt, batch)
     done = logs.write_lines(run_id, attempt, batch.node, parsed, batch_id=envelope.batch_id)
     rows = [row for part in parsed for row in part.metrics]
@@ -198,7 +198,8 @@ def _note_ranks(
 
 def write_checkpoints(envelope: Envelope, batch: CheckpointBatch) -> Written:
     """Announced checkpoints."""
-    attempt = _attempt(envelope.run_id, batch.attempt)
+    began_ns = min((seen.saved_at_ns for seen in batch.seen), default=envelope.received_ns)
+    attempt = runs.settle_attempt(envelope.run_id, batch.attempt, began_ns).number
     record_checkpoints(envelope.run_id, attempt, batch.seen)
     last = max((seen.saved_at_ns for seen in batch.seen), default=None)
     runs_store.note_progress(envelope.run_id, attempt, Progress(last_ns=last), timezone.now())

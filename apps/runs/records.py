@@ -27,7 +27,11 @@ class RunInfo:
 
 @dataclass(frozen=True, slots=True)
 class AttemptInfo:
-    """One launch of a run. fork_step: first step logged after a restart; None for the first."""
+    """One launch of a run. fork_step: first step logged after a restart; None for the first.
+
+    last_step and last_row_ns are those of rows of the whole job, last_ns of anything.
+    continued_by: the attempt the same processes went on with after they went back to a lower step.
+    """
 
     run_id: int
     number: int
@@ -40,6 +44,7 @@ class AttemptInfo:
     state: str
     exit_code: int | None = None
     last_row_ns: int | None = None
+    continued_by: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +73,20 @@ class LaunchSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class Start:
+    """One known start: the attempt it was given, its slot, the step it says it resumes from."""
+
+    attempt: int
+    slot: str
+    resume_step: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Progress:
-    """What a batch says about an attempt; None where it says nothing."""
+    """What a batch says about an attempt; None where it says nothing.
+
+    first_step, last_step, last_row_ns: of rows of the whole job. last_ns: of anything.
+    """
 
     first_step: int | None = None
     last_step: int | None = None

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import orjson
 from django.db import connection
-from django.db.models import F, Max
-from django.db.models.functions import Coalesce, Greatest, Least
+from django.db.models import Case, F, Max, Q, Subquery, When
+from django.db.models.functions import Greatest, Least
 from django.utils import timezone
 
 from apps.runs.domain.state import run_state
 from apps.runs.models import Attempt, Launch, Placement, Run
-from apps.runs.records import AttemptInfo, LaunchSeen, PlacementInfo, Progress, RunInfo
+from apps.runs.records import AttemptInfo, LaunchSeen, PlacementInfo, Progress, RunInfo, Start
 
-MAX_FOLLOWED = 1_000
+MAX_ATTEMPTS = 1_000
 
 
 def ensure_run(key: str) -> int:
@@ -25,14 +25,22 @@ def ensure_run(key: str) -> int:
 
 
 def lock_run(run_id: int) -> None:
-    """Holds the run's row until the transaction ends: one placement at a time."""
+    """Holds the run's row until the transaction ends; whoever changes what belongs to a run takes
+    it first. Run.DoesNotExist if there is none."""
     Run.objects.select_for_update().get(pk=run_id)
+
+
+def lock_runs(run_ids: Collection[int]) -> None:
+    """The same for several runs, in the order of their ids: no two writers wait in a circle."""
+    rows = Run.objects.select_for_update().filter(pk__in=run_ids).order_by("pk")
+    list(rows.values_list("pk", flat=True))
 
 
 def _newest(run_ids: Sequence[int]) -> dict[int, Attempt]:
     """run_id -> its newest attempt. -- uses the primary key"""
-    rows = Attempt.objects.filter(run_id__in=list(run_ids)).order_by("run_id", "number")
-    return {row.run_id: row for row in rows}
+    rows = Attempt.objects.filter(run_id__in=list(run_ids))
+    newest = rows.order_by("-run_id", "-number").distinct("run_id")
+    return {row.run_id: row for row in newest}
 
 
 def _info(run: Run, newest: Attempt | None, now: datetime) -> RunInfo:
@@ -67,9 +75,9 @@ def run_by_id(run_id: int) -> RunInfo:
     return _info(run, _newest([run_id]).get(run_id), timezone.now())
 
 
-def run_id_of(key: str) -> int | None:
-    """The id of run `key`."""
-    return Run.objects.filter(key=key).values_list("pk", flat=True).first()
+def keys(run_ids: Collection[int]) -> dict[int, str]:
+    """run_id -> key. -- uses the primary key"""
+    return dict(Run.objects.filter(pk__in=run_ids).values_list("pk", "key"))
 
 
 def list_runs(limit: int = 50, before: int | None = None) -> list[RunInfo]:
@@ -92,59 +100,73 @@ def _attempt_state(row: Attempt, newest: int) -> str:
     return "stopped" if row.exit_code else "finished"
 
 
-def attempts(run_id: int) -> list[AttemptInfo]:
-    """All attempts of a run, oldest first. -- uses the primary key"""
-    rows = list(Attempt.objects.filter(run_id=run_id).order_by("number")[:MAX_FOLLOWED])
-    newest = rows[-1].number if rows else -1
-    return [
-        AttemptInfo(
-            run_id=run_id,
-            number=row.number,
-            parent=row.parent,
-            fork_step=row.fork_step,
-            first_step=row.first_step,
-            last_step=row.last_step,
-            started_ns=row.started_ns,
-            last_ns=row.last_ns,
-            state=_attempt_state(row, newest),
-            exit_code=row.exit_code,
-            last_row_ns=row.last_row_ns,
-        )
-        for row in rows
-    ]
-
-
-def open_attempt(run_id: int, number: int, started_ns: int) -> None:
-    """Adds attempt `number`, child of the one before it."""
-    Attempt.objects.get_or_create(
-        run_id=run_id,
-        number=number,
-        defaults={"started_ns": started_ns, "parent": number - 1 if number else None},
+def _attempt_info(row: Attempt, newest: int) -> AttemptInfo:
+    return AttemptInfo(
+        run_id=row.run_id,
+        number=row.number,
+        parent=row.parent,
+        fork_step=row.fork_step,
+        first_step=row.first_step,
+        last_step=row.last_step,
+        started_ns=row.started_ns,
+        last_ns=row.last_ns,
+        state=_attempt_state(row, newest),
+        exit_code=row.exit_code,
+        last_row_ns=row.last_row_ns,
+        continued_by=row.continued_by,
     )
 
 
-def continue_as(run_id: int, number: int, successor: int) -> None:
-    """Later batches of `number`'s processes belong to `successor`."""
-    Attempt.objects.filter(run_id=run_id, number=number).update(continued_by=successor)
+def attempts(run_id: int) -> list[AttemptInfo]:
+    """The newest MAX_ATTEMPTS attempts of a run, oldest first. -- uses the primary key"""
+    rows = list(Attempt.objects.filter(run_id=run_id).order_by("-number")[:MAX_ATTEMPTS])
+    return [_attempt_info(row, rows[0].number) for row in reversed(rows)]
 
 
-def current_attempt(run_id: int, number: int | None) -> int | None:
-    """Where a batch for attempt `number` goes now; None: the newest; None if there is none."""
-    if number is None:
-        newest: int | None = Attempt.objects.filter(run_id=run_id).aggregate(n=Max("number"))["n"]
-        return newest
-    for _ in range(MAX_FOLLOWED):
-        found = Attempt.objects.filter(run_id=run_id, number=number).values_list("continued_by")
-        successor = found.first()
-        if successor is None or successor[0] is None:
-            return number
-        number = successor[0]
-    return number
+def attempt(run_id: int, number: int | None) -> AttemptInfo | None:
+    """One attempt, or the newest; None if there is none. -- uses the primary key"""
+    rows = Attempt.objects.filter(run_id=run_id).order_by("-number")
+    wanted = rows if number is None else rows.filter(number=number)
+    row = wanted.annotate(newest=Subquery(rows.values("number")[:1])).first()
+    return _attempt_info(row, row.newest) if row else None
 
 
-def launches(run_id: int) -> list[tuple[str, str, int]]:
-    """(slot, launch, attempt) of every start of the run."""
-    return list(Launch.objects.filter(run_id=run_id).values_list("slot", "launch", "attempt"))
+def open_attempt(
+    run_id: int, number: int, started_ns: int, *, parent: int | None = None
+) -> AttemptInfo:
+    """Adds attempt `number`, child of `parent` or of the one before it; one that exists stays."""
+    if parent is None:
+        earlier = Attempt.objects.filter(run_id=run_id, number__lt=number)
+        parent = earlier.aggregate(n=Max("number"))["n"]
+    row, _ = Attempt.objects.get_or_create(
+        run_id=run_id, number=number, defaults={"started_ns": started_ns, "parent": parent}
+    )
+    return _attempt_info(row, number)
+
+
+def continue_as(run_id: int, number: int, heir: int) -> None:
+    """Later batches of `number`'s processes belong to attempt `heir`."""
+    Attempt.objects.filter(run_id=run_id, number=number).update(continued_by=heir)
+
+
+def begin_earlier(run_id: int, number: int, started_ns: int) -> None:
+    """Moves the start of an attempt back, never forward."""
+    Attempt.objects.filter(run_id=run_id, number=number).update(
+        started_ns=Least(F("started_ns"), started_ns)
+    )
+
+
+def launch_attempt(run_id: int, launch: LaunchSeen) -> int | None:
+    """The attempt this start was given before. -- uses the primary key"""
+    known = Launch.objects.filter(run_id=run_id, slot=launch.slot, launch=launch.launch)
+    return known.values_list("attempt", flat=True).first()
+
+
+def starts(run_id: int, slot: str) -> list[Start]:
+    """Starts of the slot, and all of the newest attempt. -- uses the primary key"""
+    newest = Attempt.objects.filter(run_id=run_id).order_by("-number").values("number")[:1]
+    rows = Launch.objects.filter(run_id=run_id).filter(Q(slot=slot) | Q(attempt=Subquery(newest)))
+    return [Start(*row) for row in rows.values_list("attempt", "slot", "resume_step")]
 
 
 def add_launch(run_id: int, attempt: int, launch: LaunchSeen) -> None:
@@ -158,37 +180,41 @@ def add_launch(run_id: int, attempt: int, launch: LaunchSeen) -> None:
         node=launch.node,
         resume_step=launch.resume_step,
     )
-    Attempt.objects.filter(run_id=run_id, number=attempt).update(
-        started_ns=Least(F("started_ns"), launch.started_ns)
-    )
+    begin_earlier(run_id, attempt, launch.started_ns)
 
 
 def note_progress(run_id: int, attempt: int, progress: Progress, now: datetime) -> None:
-    """Widens the attempt's step and time range; first row of a restart sets its fork step."""
-    row = Attempt.objects.filter(run_id=run_id, number=attempt)
-    for name in ("last_ns", "last_row_ns"):
-        value = getattr(progress, name)
-        if value is not None:
-            row.update(**{name: Greatest(Coalesce(F(name), value), value)})
-    if progress.first_step is not None and progress.last_step is not None:
-        first, last = progress.first_step, progress.last_step
-        row.update(
-            first_step=Least(Coalesce(F("first_step"), first), first),
-            last_step=Greatest(Coalesce(F("last_step"), last), last),
-        )
-        row.filter(parent__isnull=False, fork_step=None).update(fork_step=first)
+    """Widens the attempt's step and time range; the first row of a restart sets its fork step.
+
+    Ranges only ever grow, so the order of batches does not matter. GREATEST and LEAST skip NULL.
+    """
+    changes: dict[str, Any] = {
+        name: Greatest(F(name), value)
+        for name in ("last_step", "last_ns", "last_row_ns")
+        if (value := getattr(progress, name)) is not None
+    }
+    if progress.first_step is not None:
+        changes["first_step"] = Least(F("first_step"), progress.first_step)
+        fork = Least(F("fork_step"), progress.first_step)
+        changes["fork_step"] = Case(When(parent__isnull=False, then=fork))
     if progress.exit_code is not None:
-        row.update(exit_code=progress.exit_code)
-    Run.objects.filter(pk=run_id).update(last_contact_at=now)
-    if progress.project:
-        Run.objects.filter(pk=run_id, project="").update(project=progress.project[:200])
-    if progress.world_size:
-        Run.objects.filter(pk=run_id).update(world_size=progress.world_size)
-    if progress.config:
-        _merge("runs_run", "config", progress.config, "id = %s", [run_id])
+        changes["exit_code"] = progress.exit_code
+    if changes:
+        Attempt.objects.filter(run_id=run_id, number=attempt).update(**changes)
     if progress.summary:
         where = "run_id = %s AND number = %s"
         _merge("runs_attempt", "summary", progress.summary, where, [run_id, attempt])
+    _note_run(run_id, progress, now)
+
+
+def _note_run(run_id: int, progress: Progress, now: datetime) -> None:
+    """A project once said stays; world size and configuration follow the latest statement."""
+    size = {"world_size": progress.world_size} if progress.world_size else {}
+    Run.objects.filter(pk=run_id).update(last_contact_at=now, **size)
+    if progress.project:
+        Run.objects.filter(pk=run_id, project="").update(project=progress.project[:200])
+    if progress.config:
+        _merge("runs_run", "config", progress.config, "id = %s", [run_id])
 
 
 def _merge(
@@ -200,9 +226,9 @@ def _merge(
         cursor.execute(sql, [orjson.dumps(dict(values)).decode(), *key])
 
 
-def mark_failed(run_id: int, attempt: int) -> None:
-    """A finding with evidence says that this attempt died."""
-    Attempt.objects.filter(run_id=run_id, number=attempt).update(failed=True)
+def mark_failed(run_id: int, attempt: int, failed: bool) -> None:
+    """Whether a finding with evidence says that this attempt died."""
+    Attempt.objects.filter(run_id=run_id, number=attempt).update(failed=failed)
 
 
 def record_placements(run_id: int, attempt: int, placements: Sequence[PlacementInfo]) -> None:
@@ -225,13 +251,6 @@ def placements(run_id: int, attempt: int) -> dict[int, PlacementInfo]:
     """rank -> where it runs, in one attempt. -- uses the primary key"""
     rows = Placement.objects.filter(run_id=run_id, attempt=attempt).order_by("rank")
     return {row.rank: PlacementInfo(row.rank, row.node, row.local_rank, row.device) for row in rows}
-
-
-def attempt_of_resume(run_id: int, step: int, after: int) -> int | None:
-    """The newest attempt above `after` with a start that said it resumes from `step`."""
-    found = Launch.objects.filter(run_id=run_id, resume_step=step, attempt__gt=after)
-    newest: int | None = found.aggregate(n=Max("attempt"))["n"]
-    return newest
 
 
 def last_step(run_id: int, attempt: int) -> int | None:

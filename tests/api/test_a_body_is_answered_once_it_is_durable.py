@@ -120,8 +120,8 @@ def test_commit_mode_says_at_once_what_is_wrong(post, settings):
 
 def test_commit_mode_answers_after_the_rows_are_in(post, settings):
     from apps.ingest import store
-    from apps.runs.store import run_id_of
+    from apps.runs.store import ensure_run
 
     settings.INGEST_ACK = "commit"
     assert post().status_code == 202
-    assert store.counters(run_id_of("r"))["points"] == 1
+    assert store.counters(ensure_run("r"))["points"] == 1

@@ -32,11 +32,11 @@ def test_asking_again_gives_the_same_attempt(start):
 
 
 def test_a_second_start_opens_attempt_1_as_child_of_0(start):
-    from apps.runs.store import attempts, run_id_of
+    from apps.runs.store import attempts, ensure_run
 
     start("wandb", "w1")
     assert start("wandb", "w2", T0_NS + 5 * MINUTE_NS).json()["attempt"] == 1
-    assert [(a.number, a.parent) for a in attempts(run_id_of("r"))] == [(0, None), (1, 0)]
+    assert [(a.number, a.parent) for a in attempts(ensure_run("r"))] == [(0, None), (1, 0)]
 
 
 @pytest.mark.parametrize(

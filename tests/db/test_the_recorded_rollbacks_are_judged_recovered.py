@@ -26,7 +26,7 @@ def _rows(path):
 def _start(key, number, rows):
     """Registers one start, writes its rows; the run's id."""
     run_services.register_launch(key, LaunchSeen("wandb", str(number), rows[0].time_ns))
-    run_id = runs.run_id_of(key)
+    run_id = runs.ensure_run(key)
     loss = [row for row in rows if "train/loss" in row.values]
     metrics.write_rows(run_id, number, loss, source="wandb")
     progress = Progress(loss[0].step, loss[-1].step, world_size=1)

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from apps.core.records import MetricRow
-from apps.runs.records import AttemptInfo, LaunchSeen
+from apps.runs.records import AttemptInfo, LaunchSeen, Start
 
 JOIN_WINDOW_NS = 60 * 1_000_000_000
 """Sources that start within a minute of an attempt's start belong to it (agents of one launch
 start together; a job that died and restarted took longer in every recorded case)."""
+LATE_WINDOW_NS = 30 * 60 * 1_000_000_000
+"""The first source of a kind may come this long after the attempt was last heard of: loading a
+checkpoint is silent, and `wandb.init` comes after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,27 +25,61 @@ class Joined:
 
 
 def place_launch(
-    launch: LaunchSeen, attempts: Sequence[AttemptInfo], taken: frozenset[tuple[int, str]]
+    launch: LaunchSeen, attempts: Sequence[AttemptInfo], starts: Sequence[Start]
 ) -> Joined:
     """The attempt a start belongs to.
 
-    attempts: all of the run. taken: (attempt, slot) pairs that already have a start.
+    attempts: of the run, in any order. starts: known ones, at least all of the launch's slot and
+    all of the newest attempt.
     A slot runs once in an attempt, so a second start of a slot opens the next attempt. A start of
-    a free slot joins the nearest attempt that began within JOIN_WINDOW_NS of it, or the newest one
-    that was active at that time (a node that joined late). A start that says which step it resumes
-    from never joins an attempt that began earlier than the window.
+    a free slot joins the nearest attempt that began within JOIN_WINDOW_NS of it, else one that was
+    active at that time (a node that joined late), else the newest if that runs and knows no source
+    of this kind ("torchrun", "wandb") and was heard of within LATE_WINDOW_NS. Beyond
+    JOIN_WINDOW_NS a start that says which step it resumes from joins only what says the same.
     """
-    nearest = sorted(attempts, key=lambda a: abs(a.started_ns - launch.started_ns))
-    for attempt in nearest:
-        near = abs(attempt.started_ns - launch.started_ns) <= JOIN_WINDOW_NS
-        if near and (attempt.number, launch.slot) not in taken:
-            return Joined(attempt.number, new=False)
-    for attempt in sorted(attempts, key=lambda a: -a.number):
+    taken = _taken(launch.slot, attempts, starts)
+    free = sorted((a for a in attempts if a.number not in taken), key=lambda a: -a.number)
+    near = [a for a in free if abs(a.started_ns - launch.started_ns) <= JOIN_WINDOW_NS]
+    if near:
+        nearest = min(near, key=lambda a: abs(a.started_ns - launch.started_ns))
+        return Joined(nearest.number, new=False)
+    newest = max((a.number for a in attempts), default=-1)
+    for attempt in free:
+        own = [start for start in starts if start.attempt == attempt.number]
+        if launch.resume_step not in {None, *(start.resume_step for start in own)}:
+            continue
         active = attempt.started_ns <= launch.started_ns <= (attempt.last_ns or 0)
-        free = (attempt.number, launch.slot) not in taken
-        if active and free and launch.resume_step is None:
+        if active or (attempt.number == newest and _late_kind(launch, attempt, own)):
             return Joined(attempt.number, new=False)
-    return Joined(max((a.number for a in attempts), default=-1) + 1, new=True)
+    return Joined(newest + 1, new=True)
+
+
+def _taken(slot: str, attempts: Sequence[AttemptInfo], starts: Sequence[Start]) -> set[int]:
+    """Attempts this slot runs in: its starts', and those the same processes went on with."""
+    heirs = {a.number: a.continued_by for a in attempts}
+    taken = set[int]()
+    for start in starts:
+        number = start.attempt if start.slot == slot else None
+        while number is not None and number not in taken:
+            taken.add(number)
+            number = heirs.get(number)
+    return taken
+
+
+def _late_kind(launch: LaunchSeen, attempt: AttemptInfo, own: Sequence[Start]) -> bool:
+    """Whether this is the first source of its kind in an attempt that still runs."""
+    silent_ns = launch.started_ns - max(attempt.started_ns, attempt.last_ns or 0)
+    kinds = {_kind(start.slot) for start in own}
+    return (
+        attempt.state == "running"
+        and attempt.started_ns <= launch.started_ns
+        and silent_ns <= LATE_WINDOW_NS
+        and _kind(launch.slot) not in kinds
+    )
+
+
+def _kind(slot: str) -> str:
+    return slot.partition(":")[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 WHISKER_MAD = 8.0
-"""A bucket whose min or max is this many MADs off the band gets a whisker (ui.md 5.1 c)."""
+"""A bucket whose min or max is this many MADs off the band gets a whisker."""
 CLIP_RATIO = 40.0
 """Values further off than this many (p99 - p1) widths are clipped, and counted."""
 WARM_UP_RATIO = 0.05

@@ -15,11 +15,11 @@ from apps.dashboard import curves as cv
 from apps.dashboard.curves import Axis, Curve, Piece, Range
 
 HUES = ("blue", "vermillion", "green", "purple")
-"""At most four hues (ui.md section 8); a fifth line would get a dash instead."""
+"""At most four hues, so that colour-blind people can tell them apart; a fifth line would get a dash instead."""
 
 
 NEAR_RATIO = 0.012
-"""Triangles nearer than this part of the axis become one with a count (ui.md 5.1 d)."""
+"""Triangles nearer than this part of the axis become one with a count."""
 
 
 @dataclass(frozen=True, slots=True)

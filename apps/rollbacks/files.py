@@ -29,7 +29,7 @@ def sync(run_id: int) -> None:
     """Writes the file while an order waits for its launcher, else removes it.
 
     Removed as soon as the order was followed: a file that stays would send every later restart
-    back again (checkpoints.md section 3). Whole or not at all: temporary file, fsync, rename. Calls
+    back again. Whole or not at all: temporary file, fsync, rename. Calls
     of one run follow each other, and each looks at the order as it is then.
     """
     target = path_of(runs.run_by_id(run_id).key)

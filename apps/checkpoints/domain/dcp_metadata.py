@@ -66,7 +66,7 @@ def allowed_global(module: str, name: str) -> bool:
     """Whether a DCP metadata file may name `module.name`.
 
     Source: the 14 globals seen in files of torch 2.11 and 2.13, plus three that its writers may
-    use (checkpoints.md section 2). A data type is any `torch.<number type>`.
+    use. A data type is any `torch.<number type>`.
     """
     if module == "torch" and _DTYPE.fullmatch(name):
         return True

@@ -86,7 +86,7 @@ def first_failure(
 ) -> Verdict | None:
     """The verdict on one attempt, or None if nothing failed or somebody stopped it.
 
-    Pure, O(events). Rule: design/triage.md section 3.
+    Pure, O(events).
     """
     return _Rule(facts, taxonomy, policy or FirstFailurePolicy()).verdict()
 

@@ -71,7 +71,7 @@ def branch_directory(checkpoint: str, *, name: str) -> str:
 
     checkpoint: path or URI of the step directory; "/data/a/checkpoints/step-900" with name
     "rollback-7" gives "/data/a/checkpoints.rollback-7". Saving into the old directory would let
-    the next automatic restart pick the abandoned branch (checkpoints.md section 3).
+    the next automatic restart pick the abandoned branch.
     """
     parent = checkpoint.rstrip("/").rpartition("/")[0]
     return f"{parent or checkpoint.rstrip('/')}.{name}"

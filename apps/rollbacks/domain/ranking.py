@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from apps.core.records import Candidate, Evidence
+from apps.core.words import many
 from apps.rollbacks.domain.cost import CostBasis, lost_gpu_hours, lost_steps
 from apps.rollbacks.domain.lineage import Branch, Stretch, contains, past
 
@@ -23,7 +24,7 @@ class RankingPolicy:
 
     sudden: PaLM restarted about 100 steps before a spike, GLM-130B 50 to 100. slow: the state of
     checkpoints 100 to 250 steps before the loss turned was already damaged (own runs, ramp from
-    601); BigScience 104B went back 750 to 1,900 (loss-spikes.md sections 4, 7 and 10). A crash
+    601); BigScience 104B went back 750 to 1,900. A crash
     or a hang leaves the state whole: no margin. sick_z: a loss this far above its own past before
     the save speaks against it. listed: at most so many candidates.
     """
@@ -108,7 +109,7 @@ def margin_steps(kind: str, policy: RankingPolicy = DEFAULT_POLICY) -> int:
 
 
 def rank(scene: Scene, policy: RankingPolicy = DEFAULT_POLICY) -> Ranking:
-    """The checkpoints of a run as places to roll back to, after the rules of loss-spikes.md 10.
+    """The checkpoints of a run as places to roll back to.
 
     Never a candidate: saved at or after the onset (the same step counts as after, unless the save
     was finished before it), or not in the past of the faulty attempt. Listed but not eligible:
@@ -181,7 +182,7 @@ def _against(
     if fault.onset_step is not None and checkpoint.step > fault.onset_step - margin:
         distance = fault.onset_step - checkpoint.step
         reasons.append(
-            f"inside the margin: {_count(distance)} before the onset, {margin} are asked for"
+            f"inside the margin: {many(distance, 'step')} before the onset, {margin} are asked for"
         )
     if not checkpoint.complete:
         found = "; ".join(checkpoint.findings[:_SHOWN_FINDINGS])
@@ -229,10 +230,10 @@ def _distance(
     if distance < margin_steps(fault.kind, policy):
         return ()
     if fault.kind == FAILURE:
-        text = f"{_count(distance)} before the last common step {fault.onset_step}"
+        text = f"{many(distance, 'step')} before the last common step {fault.onset_step}"
         return (Evidence(text, step=fault.onset_step),)
     moved = f", where {fault.signal} moved first" if fault.signal else ""
-    text = f"{_count(distance)} before the onset (step {fault.onset_step}{moved})"
+    text = f"{many(distance, 'step')} before the onset (step {fault.onset_step}{moved})"
     return (Evidence(text, step=fault.onset_step),)
 
 
@@ -263,8 +264,4 @@ def _price(checkpoint: SavedCheckpoint, cost: CostBasis) -> Evidence:
     steps = lost_steps(cost, checkpoint.step)
     hours = lost_gpu_hours(cost, checkpoint.step)
     spent = "an unknown number of GPU-hours" if hours is None else f"{hours:.2f} GPU-hours"
-    return Evidence(f"{_count(steps)} would be done again: {spent}", weight=0)
-
-
-def _count(steps: int) -> str:
-    return "1 step" if steps == 1 else f"{steps} steps"
+    return Evidence(f"{many(steps, 'step')} would be done again: {spent}", weight=0)

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from apps.core.robust import center_and_scale
+
 Steps = npt.NDArray[np.int64]
 Values = npt.NDArray[np.float64]
 
-MAD_TO_SD = 1.4826
 SCALE_FLOOR_RATIO = 1e-3
 
 
@@ -75,8 +76,7 @@ def fit(before: Curve, *, min_rows: int) -> Trend | None:
     rise = float(np.median(curve.loss[right]) - np.median(curve.loss[left]))
     slope = min(0.0, rise / float(np.median(place[right]) - np.median(place[left])))
     flat = curve.loss - slope * place
-    level = float(np.median(flat))
-    scale = MAD_TO_SD * float(np.median(np.abs(flat - level)))
+    level, scale = center_and_scale(flat)
     typical = abs(float(np.median(curve.loss)))
     return Trend(
         level=level,
@@ -95,7 +95,7 @@ def loss_z(curve: Curve, step: int, *, last_rows: int = 10, window: int = 200) -
     """Robust z of the loss just before `step`: median of last_rows against the `window` before.
 
     A non-finite loss among the last rows gives infinity. None with fewer than 60 earlier rows
-    (the minimum history of the detector, loss-spikes.md section 6).
+    (the minimum history of the detector).
     """
     earlier = curve.loss[curve.step <= step]
     recent, past = earlier[-last_rows:], earlier[-last_rows - window : -last_rows]
@@ -104,6 +104,5 @@ def loss_z(curve: Curve, step: int, *, last_rows: int = 10, window: int = 200) -
         return None
     if not np.isfinite(recent).all():
         return float("inf")
-    middle = float(np.median(past))
-    scale = MAD_TO_SD * float(np.median(np.abs(past - middle)))
+    middle, scale = center_and_scale(past)
     return (float(np.median(recent)) - middle) / max(scale, SCALE_FLOOR_RATIO * abs(middle), 1e-12)

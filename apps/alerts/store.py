@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.db import connection
 from django.db.models import QuerySet
 
 from apps.alerts.domain.lifecycle import Kind, Message, Status, Wanted
 from apps.alerts.models import Notification
+from apps.core.sql import execute, query
 
 MAX_PAGE = 200
 
@@ -77,9 +77,7 @@ def plan(address: Address, wanted: Wanted, now_ns: int) -> bool:
            OR (n.status = 'pending' AND n.tries = 0 AND n.due_at_ns <> EXCLUDED.due_at_ns)
     """
     row = (*_key(address), wanted.kind.value, wanted.seq, wanted.due_ns, now_ns)
-    with connection.cursor() as cursor:
-        cursor.execute(sql, row)
-        return bool(cursor.rowcount)
+    return bool(execute(sql, row))
 
 
 def _key(address: Address) -> tuple[int, int, str]:
@@ -110,9 +108,7 @@ def claim(now_ns: int, lease_ns: int, limit: int) -> list[Claimed]:
           AND n.recipient = due.recipient AND n.kind = due.kind AND n.seq = due.seq
         RETURNING n.run_id, n.incident_id, n.recipient, n.kind, n.seq, n.tries, n.planned_at_ns
     """
-    with connection.cursor() as cursor:
-        cursor.execute(sql, (now_ns + lease_ns, now_ns, now_ns, limit))
-        rows = cursor.fetchall()
+    rows = query(sql, (now_ns + lease_ns, now_ns, now_ns, limit))
     return [
         Claimed(Address(run, incident, to), Kind(kind), seq, tries, planned)
         for run, incident, to, kind, seq, tries, planned in rows

@@ -10,7 +10,7 @@ from ninja.errors import HttpError
 from ninja.parser import Parser
 from ninja.renderers import BaseRenderer
 
-from apps.core.http import plain
+from apps.core.plain import plain
 
 
 class StrictJson(BaseRenderer):

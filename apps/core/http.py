@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,18 +10,9 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from apps.core.plain import plain
+
 DOCS = "/api/v1/docs"
-
-
-def plain(value: Any) -> Any:
-    """`value` with every non-finite float as "NaN", "Infinity" or "-Infinity" (strict JSON)."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    return value
 
 
 def json_response(value: Any, status: int = 200, **headers: str) -> HttpResponse:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from django.db import connection
 from django.db.models import BigIntegerField, Func, Value
 
 
@@ -16,3 +20,30 @@ class NextVal(Func):
 
     def __init__(self, sequence: str) -> None:
         super().__init__(Value(sequence))
+
+
+def query(sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    """All rows of a statement; the statement itself sets their limit."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql, params)
+        return list(cursor.fetchall())
+
+
+def execute(sql: str, params: Sequence[Any] = ()) -> int:
+    """Runs a statement without an answer; how many rows it changed."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql, params)
+        return int(cursor.rowcount)
+
+
+def copy_in(table: str, columns: Mapping[str, str], rows: Iterable[Sequence[Any]]) -> None:
+    """Rows into a table by binary COPY. columns: name -> Postgres type.
+
+    Names come from the caller's module, never from outside. One statement, whatever the number of
+    rows; they are consumed while they are sent.
+    """
+    sql = f"COPY {table} ({', '.join(columns)}) FROM STDIN (FORMAT BINARY)"
+    with connection.cursor() as cursor, cursor.copy(sql) as copy:
+        copy.set_types(list(columns.values()))
+        for row in rows:
+            copy.write_row(row)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import msgspec
 from django.db.models import Q
 
+from apps.core.plain import packed
 from apps.core.records import Finding as FindingRecord
 from apps.core.records import FindingSeverity, Suspect
 from apps.incidents.domain.incident import (
@@ -64,29 +64,9 @@ class EventInfo:
     actor: str
 
 
-def jsonable(value: Any) -> Any:
-    """The value as plain JSON; NaN and infinities become "NaN", "Infinity", "-Infinity"."""
-    return _finite(msgspec.to_builtins(value, enc_hook=_scalar))
-
-
-def _scalar(value: Any) -> Any:
-    """A NumPy scalar as the Python number it stands for."""
-    return value.item()
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
-    if isinstance(value, dict):
-        return {str(k): _finite(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(v) for v in value]
-    return value
-
-
 def as_stored(finding: FindingRecord) -> FindingRecord:
     """The finding as it will be read back, so that it can be compared with a stored one."""
-    return msgspec.convert(jsonable(finding), FindingRecord)
+    return msgspec.convert(packed(finding), FindingRecord)
 
 
 # -- findings
@@ -128,8 +108,8 @@ def save_findings(run_id: int, findings: Sequence[FindingRecord], incident_id: i
 
 def _finding_row(run_id: int, finding: FindingRecord, incident_id: int | None) -> Finding:
     plain = {name: getattr(finding, name) for name in _FINDING_FIELDS}
-    packed = {name: jsonable(getattr(finding, name)) for name in _FINDING_JSON}
-    return Finding(run_id=run_id, key=finding.key, incident_id=incident_id, **plain, **packed)
+    parts = {name: packed(getattr(finding, name)) for name in _FINDING_JSON}
+    return Finding(run_id=run_id, key=finding.key, incident_id=incident_id, **plain, **parts)
 
 
 def _finding(row: Finding) -> FindingRecord:
@@ -222,9 +202,9 @@ def save_earliest(
     """The earliest moved signal of an incident; whether it is another one than before."""
     rows = Incident.objects.filter(run_id=run_id, id=incident_id)
     before = rows.values_list("earliest", flat=True).first()
-    packed = jsonable(signal)
-    rows.update(earliest=packed, look_again_step=look_again_step)
-    return bool(packed != before)
+    after = packed(signal)
+    rows.update(earliest=after, look_again_step=look_again_step)
+    return bool(after != before)
 
 
 def to_look_again(run_id: int, attempt: int, newest_step: int) -> list[IncidentInfo]:
@@ -248,8 +228,8 @@ def _columns(summary: Summary, *, page: bool) -> dict[str, Any]:
         "title": summary.title,
         "cause_hint": summary.cause_hint,
         "series": summary.series,
-        "suspects": jsonable(summary.suspects),
-        "hypotheses": jsonable(summary.hypotheses),
+        "suspects": packed(summary.suspects),
+        "hypotheses": packed(summary.hypotheses),
         "settled": summary.settled,
         "finding_count": summary.finding_count,
     }
@@ -302,8 +282,8 @@ def _info(row: Incident) -> IncidentInfo:
     )
 
 
-def _signal(packed: Any) -> EarliestSignal | None:
-    return msgspec.convert(packed, EarliestSignal) if packed else None
+def _signal(stored: Any) -> EarliestSignal | None:
+    return msgspec.convert(stored, EarliestSignal) if stored else None
 
 
 # -- history

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
 
 from apps.accounts.records import SYSTEM
+from apps.core.plain import packed
 from apps.core.records import Evidence
 from apps.incidents import services as incident_services
 from apps.incidents import store as incidents
@@ -83,12 +84,7 @@ def mark_resumed(order: OrderInfo, start: AttemptInfo, *, now_ns: int, why: str)
 def end(order: OrderInfo, act: Act, *, now_ns: int, why: str, verdict: Verdict) -> OrderInfo:
     """The order, ended with a verdict."""
     change = transition(order.state, act, actor=SYSTEM.name, at_ns=now_ns, why=why)
-    packed = {
-        "outcome": verdict.outcome.value,
-        "evidence": [asdict(e) for e in verdict.evidence],
-        "numbers": dict(verdict.numbers),
-    }
-    changed = store.save_state(order, change, {"verdict": packed})
+    changed = store.save_state(order, change, {"verdict": packed(verdict)})
     files.sync_on_commit(order.run_id)
     _remember(changed, change.after.value, why, now_ns)
     return changed

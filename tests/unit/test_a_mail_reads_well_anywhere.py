@@ -8,7 +8,6 @@ from apps.alerts.domain.lifecycle import Kind
 from apps.alerts.domain.mail import (
     MailFacts,
     candidate_lines,
-    duration,
     evidence_lines,
     headers,
     lead,
@@ -145,11 +144,3 @@ def test_only_checkpoints_one_may_go_back_to_are_offered_at_most_three():
     lines = candidate_lines(tuple(steps))
     assert [line.split(" (")[0] for line in lines] == ["step 900", "step 750", "step 600"]
     assert lines[0].endswith("headers verified, 100 steps to redo, 1.2 GPU-hours")
-
-
-@pytest.mark.parametrize(
-    "seconds,text",
-    [(0.2, "0 s"), (59.4, "59 s"), (840, "14 min"), (7500, "2 h 05 min"), (200_000, "2 d 7 h")],
-)
-def test_spans_are_said_as_people_say_them(seconds, text):
-    assert duration(seconds) == text

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 from apps.alerts.domain.lifecycle import Kind
 from apps.core.records import Candidate, Evidence, Finding, FindingSeverity
+from apps.core.words import duration, many
 from apps.incidents.domain.incident import IncidentInfo, IncidentState
 from apps.incidents.domain.summary import telling
 
@@ -156,8 +157,7 @@ def _signal_line(incident: IncidentInfo) -> list[str]:
     signal = incident.earliest_signal
     if signal is None:
         return []
-    many = "step" if signal.lead_steps == 1 else "steps"
-    ahead = f"{signal.lead_steps} {many} ({duration(signal.lead_s)}) before the onset"
+    ahead = f"{many(signal.lead_steps, 'step')} ({duration(signal.lead_s)}) before the onset"
     where = f"Earliest signal: {signal.series} at step {signal.step:,}"
     return [f"{where}, {ahead}" if signal.lead_steps else where]
 
@@ -183,16 +183,3 @@ def candidate_lines(candidates: tuple[Candidate, ...], limit: int = 3) -> list[s
 def clock(time_ns: int) -> str:
     """ "2026-03-01 12:34:56 UTC"."""
     return datetime.fromtimestamp(time_ns / 1e9, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
-def duration(seconds: float) -> str:
-    """A span as people say it: "14 min", "2 h 05 min", "3 s"."""
-    whole = max(0, round(seconds))
-    if whole < 60:
-        return f"{whole} s"
-    minutes, hours = whole // 60, whole // 3600
-    if hours == 0:
-        return f"{minutes} min"
-    if hours < 48:
-        return f"{hours} h {minutes % 60:02d} min"
-    return f"{hours // 24} d {hours % 24} h"

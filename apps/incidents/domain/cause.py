@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.core.records import Evidence, Finding, FindingSeverity, Suspect
+from apps.core.words import number, place
 from apps.incidents.domain.correlate import FAILURE_KINDS, healed
 from apps.incidents.domain.incident import Hypothesis
 
@@ -56,7 +57,7 @@ def _learning_rate(
         change = finding.facts.get("lr_change_step")
         if isinstance(change, int) and abs(change - onset_step) <= policy.same_steps:
             before, after = finding.facts.get("lr_before"), finding.facts.get("lr_after")
-            seen = f"learning rate {_figure(before)} -> {_figure(after)} at step {change:,}"
+            seen = f"learning rate {number(before)} -> {number(after)} at step {change:,}"
             return [
                 Hypothesis(
                     cause="learning_rate",
@@ -73,7 +74,7 @@ def _failure(findings: Sequence[Finding]) -> list[Hypothesis]:
     for finding in findings:
         if finding.kind in FAILURE_KINDS:
             fault = str(finding.facts.get("fault_class") or "unknown").replace("_", " ")
-            words = f"{_place(finding.rank, finding.node)} failed first: {fault}"
+            words = f"{place(finding.rank, finding.node)} failed first: {fault}"
             return [
                 Hypothesis(
                     cause="failure",
@@ -96,7 +97,7 @@ def _hardware(findings: Sequence[Finding], suspects: Sequence[Suspect]) -> list[
     return [
         Hypothesis(
             cause="hardware",
-            text=f"{_place(rank, node)} is apart from all other ranks: "
+            text=f"{place(rank, node)} is apart from all other ranks: "
             "suspected silent data corruption",
             test="the same series of every rank compared at the same step",
             confidence=named[0].confidence if named else 0.5,
@@ -131,16 +132,6 @@ def _unknown(findings: Sequence[Finding]) -> Hypothesis:
         test=f"{known}no rank is apart, no failure is logged, it has not healed",
         confidence=0.0,
     )
-
-
-def _place(rank: int | None, node: str | None) -> str:
-    if rank is None:
-        return node or "an unknown rank"
-    return f"rank {rank} ({node})" if node else f"rank {rank}"
-
-
-def _figure(value: Any) -> str:
-    return f"{value:.3g}" if isinstance(value, int | float) else "?"
 
 
 def _ratio(value: Any, default: float) -> float:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from apps.core.records import Finding, FindingSeverity, Suspect
+from apps.core.words import number, place
 from apps.incidents.domain.cause import hypotheses
 from apps.incidents.domain.correlate import FAILURE_KINDS, healed, loudness
 from apps.incidents.domain.incident import Hypothesis
@@ -128,7 +128,7 @@ def _title(
         return title
     rank = apart.pop()
     node = next((s.node for s in suspects if s.rank == rank), None)
-    return f"{title}; rank {rank}{f' ({node})' if node else ''} apart from all others"
+    return f"{title}; {place(rank, node)} apart from all others"
 
 
 def _movement(finding: Finding, onset_step: int | None) -> str:
@@ -159,9 +159,5 @@ def _is_number(value: Any) -> bool:
 
 def figure(value: Any) -> str:
     """A number as people say it: two decimals below 100, NaN and inf in words."""
-    number = float(value)
-    if math.isnan(number):
-        return "NaN"
-    if math.isinf(number):
-        return "inf" if number > 0 else "-inf"
-    return f"{number:.2f}" if 0.1 <= abs(number) < 100 else f"{number:.3g}"
+    known = float(value)
+    return f"{known:.2f}" if 0.1 <= abs(known) < 100 else number(known)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db import connection
-
+from apps.core.sql import execute, query
 from apps.logs.domain.coverage import Coverage
 from apps.logs.domain.lines import ParsedSegment, SegmentMeta
 
@@ -78,9 +77,7 @@ def _select(
     run_id: int, attempt: int, node: str, metas: Mapping[FileKey, SegmentMeta]
 ) -> dict[FileKey, OpenFile]:
     names = sorted({name for name, _ in metas})
-    with connection.cursor() as cursor:
-        cursor.execute(_LOCK, [run_id, attempt, node, names])
-        rows = cursor.fetchall()
+    rows = query(_LOCK, [run_id, attempt, node, names])
     return {
         (row[1], row[2]): OpenFile(
             source_id=row[0],
@@ -104,8 +101,7 @@ def _insert(run_id: int, attempt: int, node: str, metas: Sequence[SegmentMeta]) 
         [meta.channel for meta in metas],
         [meta.local_rank for meta in metas],
     )
-    with connection.cursor() as cursor:
-        cursor.execute(_ADD, [run_id, attempt, node, *columns])
+    execute(_ADD, [run_id, attempt, node, *columns])
 
 
 def save_files(run_id: int, files: Iterable[OpenFile]) -> None:
@@ -118,12 +114,11 @@ def save_files(run_id: int, files: Iterable[OpenFile]) -> None:
         [file.skipped_lines for file in changed],
         [file.last_ns for file in changed],
     )
-    with connection.cursor() as cursor:
-        cursor.execute(_SAVE, [*columns, run_id])
-        for file in changed:
-            if file.had_gaps:
-                cursor.execute(_DROP_GAPS, [run_id, file.source_id])
-            if file.coverage.gaps:
-                gaps = file.coverage.gaps[-MAX_GAPS:]
-                spans = ([start for start, _ in gaps], [end for _, end in gaps])
-                cursor.execute(_ADD_GAPS, [run_id, file.source_id, *spans])
+    execute(_SAVE, [*columns, run_id])
+    for file in changed:
+        if file.had_gaps:
+            execute(_DROP_GAPS, [run_id, file.source_id])
+        if file.coverage.gaps:
+            gaps = file.coverage.gaps[-MAX_GAPS:]
+            spans = ([start for start, _ in gaps], [end for _, end in gaps])
+            execute(_ADD_GAPS, [run_id, file.source_id, *spans])

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields
 
-from django.db import connection
-
+from apps.core.sql import execute, query
 from apps.logs.domain.ranks import RankState, SlotKey
 from apps.logs.models import RankLog
 
@@ -54,9 +53,7 @@ _MARK_OPEN = """
 
 def load_states(run_id: int, attempt: int, node: str) -> dict[SlotKey, RankState]:
     """The processes of one node, locked until the transaction ends. -- uses the primary key"""
-    with connection.cursor() as cursor:
-        cursor.execute(_LOAD, [run_id, attempt, node])
-        states = [RankState(*row) for row in cursor.fetchall()]
+    states = [RankState(*row) for row in query(_LOAD, [run_id, attempt, node])]
     return {(state.node, state.slot): state for state in states}
 
 
@@ -70,13 +67,10 @@ def save_states(run_id: int, attempt: int, states: Sequence[RankState]) -> None:
     if not states:
         return
     columns = [[getattr(state, name) for state in states] for name in _FIELDS]
-    with connection.cursor() as cursor:
-        cursor.execute(_SAVE, [run_id, attempt, *columns])
+    execute(_SAVE, [run_id, attempt, *columns])
 
 
 def mark_dirty(run_id: int, attempt: int, *, new_events: bool, new_lines: bool) -> None:
     """Events open a triage; other lines matter only while one is open (they may be progress)."""
-    sql = _MARK if new_events else _MARK_OPEN
     if new_events or new_lines:
-        with connection.cursor() as cursor:
-            cursor.execute(sql, [run_id, attempt])
+        execute(_MARK if new_events else _MARK_OPEN, [run_id, attempt])

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db import connection
-
 from apps.core.records import Severity
+from apps.core.sql import copy_in
 from apps.logs.domain.chunks import encode_chunk
 from apps.logs.domain.classify import taxonomy
 from apps.logs.domain.coverage import accept
@@ -61,15 +60,6 @@ _EVENT = {
     "message_at": "int4",
     "text": "text",
 }
-
-
-def _copy(table: str, columns: Mapping[str, str], rows: Iterable[Sequence[object]]) -> None:
-    """Rows into a table by binary COPY; names come from this module only."""
-    sql = f"COPY {table} ({', '.join(columns)}) FROM STDIN (FORMAT BINARY)"
-    with connection.cursor() as cursor, cursor.copy(sql) as copy:
-        copy.set_types(list(columns.values()))
-        for row in rows:
-            copy.write_row(row)
 
 
 @dataclass(slots=True)
@@ -166,7 +156,7 @@ def _fill_ranks(batch: _Batch) -> None:
 def _copy_chunks(batch: _Batch) -> None:
     if batch.tables:
         portions = _portions([table for _, table in batch.tables])
-        _copy("logs_chunk", _CHUNK, (_chunk_row(batch, tables) for tables in portions))
+        copy_in("logs_chunk", _CHUNK, (_chunk_row(batch, tables) for tables in portions))
 
 
 def _chunk_row(batch: _Batch, tables: Sequence[LineTable]) -> tuple[object, ...]:
@@ -227,7 +217,7 @@ def _copy_events(batch: _Batch) -> bool:
         if severity >= Severity.WARNING and not _has_no_row(table, number, with_files)
     ]
     if rows:
-        _copy("logs_event", _EVENT, rows)
+        copy_in("logs_event", _EVENT, rows)
     return any(row[9] >= Severity.ERROR or row[11] is not None for row in rows)
 
 

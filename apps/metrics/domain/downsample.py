@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from apps.core.plain import name_of
 from apps.metrics.domain import tiers
 from apps.metrics.domain.blocks import Floats, Ints
 from apps.metrics.domain.tiers import Buckets
@@ -39,10 +40,3 @@ def nonfinite(step: Ints, value: Floats) -> list[tuple[int, str]]:
     where = np.flatnonzero(~np.isfinite(value))
     where = where[np.argsort(step[where], kind="stable")][:MAX_NONFINITE]
     return [(int(step[at]), name_of(float(value[at]))) for at in where]
-
-
-def name_of(value: float) -> str:
-    """A non-finite value as JSON text."""
-    if np.isnan(value):
-        return "NaN"
-    return "Infinity" if value > 0 else "-Infinity"

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from apps.core.robust import center_and_scale
 from apps.metrics.domain import tiers
-from apps.metrics.domain.reference import MAD_TO_SD
 from apps.metrics.domain.tiers import Buckets
 
 FIRST = ("tok", "embed", "embedding", "wte", "wpe", "emb", "pos")
@@ -57,7 +57,6 @@ def robust_z(cells: Sequence[float | None]) -> list[float | None]:
     finite = values[np.isfinite(values)]
     if not finite.size:
         return [cell if cell is None else float("nan") for cell in cells]
-    middle = float(np.median(finite))
-    scale = MAD_TO_SD * float(np.median(np.abs(finite - middle)))
+    middle, scale = center_and_scale(finite)
     scale = max(scale, 0.01 * abs(middle), 1e-300)
     return [None if cell is None else (cell - middle) / scale for cell in cells]

@@ -17,9 +17,10 @@ import numpy.typing as npt
 
 from apps.core.errors import AppError
 from apps.core.records import Evidence, Finding, FindingSeverity, Suspect
+from apps.core.robust import center_and_scale
+from apps.core.words import number
 from apps.metrics.domain.blocks import Floats
-from apps.metrics.domain.reference import MAD_TO_SD
-from apps.metrics.domain.reports import fact, number
+from apps.metrics.domain.reports import fact
 from apps.metrics.domain.rolling import median
 from apps.metrics.records import Points
 
@@ -184,8 +185,7 @@ def _verdict(
     verdict = StepVerdict(0, 0, len(rank), 0.0, 0.0)
     if len(rank) < policy.min_ranks or not finite.size:
         return verdict
-    verdict.median = float(np.median(finite))
-    verdict.scale = MAD_TO_SD * float(np.median(np.abs(finite - verdict.median)))
+    verdict.median, verdict.scale = center_and_scale(finite)
     scale = max(verdict.scale, usual, policy.floor_ratio * abs(verdict.median), 1e-12)
     far = np.abs(value - verdict.median)
     apart = ~np.isfinite(value)

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import msgspec
 
+from apps.core.robust import MAD_TO_SD
 from apps.metrics.domain.rolling import RollingMedian, median
-
-MAD_TO_SD = 1.4826  # median absolute deviation -> standard deviation of a normal distribution
 
 
 class ReferenceState(msgspec.Struct):

@@ -9,7 +9,9 @@ from typing import Any
 
 import msgspec
 
+from apps.core.plain import name_of
 from apps.core.records import Evidence, Finding, FindingSeverity
+from apps.core.words import number
 from apps.metrics.domain.episodes import Episode, EpisodePolicy
 
 DETECTOR = "metrics.spikes"
@@ -101,22 +103,9 @@ WORDINGS = {
 }
 
 
-def number(value: float | str | None) -> str:
-    """A value as people write it: three significant digits, NaN and inf by name."""
-    if value is None:
-        return "not logged"
-    if isinstance(value, str):
-        return value
-    if math.isnan(value):
-        return "NaN"
-    if math.isinf(value):
-        return "inf" if value > 0 else "-inf"
-    return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
-
-
 def fact(value: float | None) -> float | str | None:
     """A value JSON can carry: non-finite ones by name."""
-    return value if value is None or math.isfinite(value) else number(value)
+    return value if value is None or math.isfinite(value) else name_of(value)
 
 
 def episode(here: Here, state: Episode, policy: EpisodePolicy, change: Change | None) -> Finding:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from apps.metrics.domain.reference import MAD_TO_SD
+from apps.core.robust import MAD_TO_SD
 from apps.metrics.domain.rolling import RollingMedian, median
 
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import astuple, dataclass
 
-from django.db import connection
-
+from apps.core.sql import copy_in, execute, query
 from apps.metrics.domain import assembly, compaction, tiers
 from apps.metrics.domain.assembly import SeriesId, StoredBlock
 from apps.metrics.domain.compaction import ColdGroup
 from apps.metrics.domain.tiers import LEVELS, Buckets
 from apps.metrics.records import Points
-from apps.metrics.store.names import query
 
 MIN_ROWS = 1_024
 MIN_BLOCKS = 128
@@ -21,6 +18,13 @@ MAX_ROWS = 8_192
 MAX_POINTS = 1 << 21
 _LOCK = 0x4C47_4D43
 """First half of the advisory lock ("LGMC"); the second is the run."""
+_COLD_AXIS = {"run_id": "int8", "axis_id": "int8", "rows": "int4", "axis": "bytea"}
+_COLD_BLOCK = {
+    "run_id": "int8", "key_id": "int8", "attempt": "int4", "last_step": "int8",
+    "block_id": "int8", "first_step": "int8", "axis_id": "int8", "points": "int4", "nan": "int4",
+    "posinf": "int4", "neginf": "int4", "minimum": "float8", "maximum": "float8", "cells": "bytea",
+}  # fmt: skip
+"""From points to maximum as in `blocks.Stats`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +65,11 @@ def compact_once(run_id: int, *, everything: bool = False) -> int:
     _store_cold(batch, compaction.groups(points))
     if not batch.ranked:
         _merge_tiers(batch, points)
-    query_none(
+    execute(
         "DELETE FROM metrics_hotblock WHERE run_id = %s AND attempt = %s AND block_id = ANY(%s)",
         [run_id, batch.attempt, batch.block_ids],
     )
     return len(batch.block_ids)
-
-
-def query_none(sql: str, params: Sequence[Any]) -> None:
-    """A statement without an answer."""
-    with connection.cursor() as cursor:
-        cursor.execute(sql, params)
 
 
 def _next_batch(run_id: int, min_blocks: int, min_rows: int) -> _Batch | None:
@@ -105,36 +103,25 @@ def _next_batch(run_id: int, min_blocks: int, min_rows: int) -> _Batch | None:
 
 
 def _store_cold(batch: _Batch, groups: Sequence[ColdGroup]) -> None:
-    axis_ids = query(
-        "SELECT nextval('metrics_block_id') FROM generate_series(1, %s)", [len(groups)]
-    )
+    axis_ids = [
+        row[0]
+        for row in query(
+            "SELECT nextval('metrics_block_id') FROM generate_series(1, %s)", [len(groups)]
+        )
+    ]
+    numbered = list(zip(axis_ids, groups, strict=True))
+    axes = ((batch.run_id, axis_id, group.rows, group.axis) for axis_id, group in numbered)
+    copy_in("metrics_coldaxis", _COLD_AXIS, axes)
     newest = max(batch.block_ids)
-    with connection.cursor() as cursor:
-        with cursor.copy(
-            "COPY metrics_coldaxis (run_id, axis_id, rows, axis) FROM STDIN (FORMAT BINARY)"
-        ) as copy:
-            copy.set_types(("int8", "int8", "int4", "bytea"))
-            for (axis_id,), group in zip(axis_ids, groups, strict=True):
-                copy.write_row((batch.run_id, axis_id, group.rows, group.axis))
-        with cursor.copy(
-            "COPY metrics_coldblock (run_id, key_id, attempt, last_step, block_id, first_step,"
-            " axis_id, points, nan, posinf, neginf, minimum, maximum, cells)"
-            " FROM STDIN (FORMAT BINARY)"
-        ) as copy:
-            copy.set_types(
-                ("int8", "int8", "int4", "int8", "int8", "int8", "int8",
-                 "int4", "int4", "int4", "int4", "float8", "float8", "bytea")
-            )  # fmt: skip
-            for (axis_id,), group in zip(axis_ids, groups, strict=True):
-                for column in group.columns:
-                    figures = column.stats
-                    copy.write_row(
-                        (
-                            batch.run_id, column.key_id, batch.attempt, group.last_step, newest,
-                            group.first_step, axis_id, figures.points, figures.nan, figures.posinf,
-                            figures.neginf, figures.minimum, figures.maximum, column.cells,
-                        )
-                    )  # fmt: skip
+    columns = (
+        (
+            batch.run_id, column.key_id, batch.attempt, group.last_step, newest, group.first_step,
+            axis_id, *astuple(column.stats), column.cells,
+        )
+        for axis_id, group in numbered
+        for column in group.columns
+    )  # fmt: skip
+    copy_in("metrics_coldblock", _COLD_BLOCK, columns)
 
 
 def _merge_tiers(batch: _Batch, points: dict[SeriesId, Points]) -> None:
@@ -162,7 +149,7 @@ def _merge_tiers(batch: _Batch, points: dict[SeriesId, Points]) -> None:
         old = tiers.decode(bytes(axis), bytes(cells), level)
         fresh[key_id, level, chunk] = tiers.merge(old, fresh[key_id, level, chunk])
     encoded = [tiers.encode(part) for part in fresh.values()]
-    query_none(
+    execute(
         "INSERT INTO metrics_tier (run_id, attempt, key_id, level, chunk, axis, cells)"
         " SELECT %s, %s, n.* FROM unnest("
         "   %s::bigint[], %s::smallint[], %s::bigint[], %s::bytea[], %s::bytea[]) AS n"

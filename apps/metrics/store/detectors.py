@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from apps.core.sql import execute, query
 from apps.metrics.models import Detector
-from apps.metrics.store.compaction import query_none
-from apps.metrics.store.names import query
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +26,7 @@ class DetectorState:
 
 def lock_detector(run_id: int, attempt: int, name: str) -> DetectorState:
     """The state of a detector, locked until the transaction ends: one judge at a time."""
-    query_none(
+    execute(
         "INSERT INTO metrics_detector (run_id, attempt, name, step, state)"
         " VALUES (%s, %s, %s, NULL, '') ON CONFLICT DO NOTHING",
         [run_id, attempt, name],
@@ -38,7 +37,7 @@ def lock_detector(run_id: int, attempt: int, name: str) -> DetectorState:
 
 def save_detector(run_id: int, attempt: int, name: str, state: DetectorState) -> None:
     """Stores the state of a locked detector."""
-    query_none(
+    execute(
         "UPDATE metrics_detector SET step = %s, state = %s"
         " WHERE run_id = %s AND attempt = %s AND name = %s",
         [state.step, state.state or b"", run_id, attempt, name],

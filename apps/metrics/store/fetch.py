@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from apps.core.sql import query
 from apps.metrics.domain.assembly import StoredBlock, StoredTier
 from apps.metrics.domain.tiers import chunk_of
-from apps.metrics.store.names import keysets, query
+from apps.metrics.store.names import keysets
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from django.db import connection
-
+from apps.core.sql import execute, query
 from apps.metrics.domain.packing import Packed
 from apps.metrics.models import SeriesKey
 from apps.metrics.records import KeyInfo
-
-
-def query(sql: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """All rows of a statement."""
-    with connection.cursor() as cursor:
-        cursor.execute(sql, params)
-        return list(cursor.fetchall())
 
 
 def keys(run_id: int) -> list[KeyInfo]:
@@ -88,19 +79,18 @@ def next_block(run_id: int, packed: Packed) -> int:
 
 def _store(run_id: int, packed: Packed) -> None:
     names = list(packed.names)
-    with connection.cursor() as cursor:
-        # Sorted names: two writers that add the same keys take their locks in the same order.
-        cursor.execute(
-            "INSERT INTO metrics_serieskey (run_id, key, ranked)"
-            " SELECT %s, name, %s FROM unnest(%s::text[]) AS name"
-            " ON CONFLICT (run_id, key, ranked) DO NOTHING",
-            [run_id, packed.ranked, names],
-        )
-        cursor.execute(
-            "INSERT INTO metrics_keyset (run_id, keyset_id, keys)"
-            " SELECT %s, %s, array_agg(k.key_id ORDER BY n.place)"
-            "   FROM unnest(%s::text[]) WITH ORDINALITY AS n (name, place)"
-            "   JOIN metrics_serieskey k ON k.run_id = %s AND k.key = n.name AND k.ranked = %s"
-            " ON CONFLICT DO NOTHING",
-            [run_id, packed.keyset_id, names, run_id, packed.ranked],
-        )
+    # Sorted names: two writers that add the same keys take their locks in the same order.
+    execute(
+        "INSERT INTO metrics_serieskey (run_id, key, ranked)"
+        " SELECT %s, name, %s FROM unnest(%s::text[]) AS name"
+        " ON CONFLICT (run_id, key, ranked) DO NOTHING",
+        [run_id, packed.ranked, names],
+    )
+    execute(
+        "INSERT INTO metrics_keyset (run_id, keyset_id, keys)"
+        " SELECT %s, %s, array_agg(k.key_id ORDER BY n.place)"
+        "   FROM unnest(%s::text[]) WITH ORDINALITY AS n (name, place)"
+        "   JOIN metrics_serieskey k ON k.run_id = %s AND k.key = n.name AND k.ranked = %s"
+        " ON CONFLICT DO NOTHING",
+        [run_id, packed.keyset_id, names, run_id, packed.ranked],
+    )

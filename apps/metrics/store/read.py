@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from apps.core import sql
 from apps.metrics.domain import assembly, downsample, layers, tiers
 from apps.metrics.domain.blocks import Floats, Ints
 from apps.metrics.domain.tiers import LEVELS, Buckets
@@ -93,7 +94,7 @@ def latest(run_id: int, attempt: int, keys: Sequence[str]) -> dict[str, tuple[in
 def _newest_starts(run_id: int, attempt: int, key_ids: list[int]) -> dict[int, int]:
     """key_id -> a step at or after which its newest point lies, from the newest blocks."""
     columns = names.keysets(run_id, key_ids)
-    sql = """
+    statement = """
         SELECT 'hot', k.id, h.first_step FROM unnest(%s::bigint[]) AS k (id), LATERAL (
             SELECT first_step FROM metrics_hotblock
              WHERE run_id = %s AND attempt = %s AND keyset_id = k.id
@@ -107,7 +108,7 @@ def _newest_starts(run_id: int, attempt: int, key_ids: list[int]) -> dict[int, i
     params = [list(columns), run_id, attempt, key_ids, run_id, attempt]
     starts: dict[int, int] = {}
     wanted = set(key_ids)
-    for kind, ref, start in names.query(sql, params):
+    for kind, ref, start in sql.query(statement, params):
         for key_id in wanted.intersection(columns[ref] if kind == "hot" else [ref]):
             starts[key_id] = max(start, starts.get(key_id, start))
     return starts
@@ -151,7 +152,7 @@ def _tiered(plan: Plan, points: int) -> dict[int, int]:
 
     -- uses the primary key of cold blocks; nothing is decoded
     """
-    sql = """
+    statement = """
         SELECT key_id, max(points), min(first_step), max(last_step) FROM (
             SELECT c.key_id, c.attempt, sum(c.points) AS points, min(c.first_step) AS first_step,
                    max(c.last_step) AS last_step
@@ -167,7 +168,7 @@ def _tiered(plan: Plan, points: int) -> dict[int, int]:
     high = 1 << 62 if plan.to_step is None else plan.to_step
     params = [plan.run_id, list(plan.key_ids), plan.attempt, plan.attempt, low, high, limit]
     chosen = {}
-    for key_id, _, first, last in names.query(sql, params):
+    for key_id, _, first, last in sql.query(statement, params):
         wanted = downsample.level_for(max(first, low), min(last, high), points)
         level = max((level for level in LEVELS if level <= wanted), default=None)
         if level is not None:

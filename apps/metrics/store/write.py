@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain
 
-from django.db import connection
-
 from apps.core.records import MetricRow
+from apps.core.sql import copy_in, execute
 from apps.metrics.domain import blocks, packing, roles
 from apps.metrics.domain.packing import Packed
 from apps.metrics.records import WriteResult
 from apps.metrics.store.names import next_block
 
-_COPY = (
-    "COPY metrics_hotblock (run_id, attempt, last_step, block_id, first_step, keyset_id, ranked,"
-    " rows, points, nonfinite, source, axis, cells) FROM STDIN (FORMAT BINARY)"
-)
-_TYPES = (
-    "int8", "int4", "int8", "int8", "int8", "int8", "bool",
-    "int4", "int4", "int4", "text", "bytea", "bytea",
-)  # fmt: skip
+_HOT_BLOCK = {
+    "run_id": "int8", "attempt": "int4", "last_step": "int8", "block_id": "int8",
+    "first_step": "int8", "keyset_id": "int8", "ranked": "bool", "rows": "int4", "points": "int4",
+    "nonfinite": "int4", "source": "text", "axis": "bytea", "cells": "bytea",
+}  # fmt: skip
 
 
 def write_rows(run_id: int, attempt: int, rows: Sequence[MetricRow], *, source: str) -> WriteResult:
@@ -52,15 +48,12 @@ def _copy(run_id: int, attempt: int, packed: Packed, source: str) -> blocks.Stat
     figures = blocks.read_stats(cells)
     block_id = next_block(run_id, packed)
     step = packed.axis.step
-    with connection.cursor() as cursor, cursor.copy(_COPY) as copy:
-        copy.set_types(_TYPES)
-        copy.write_row(
-            (
-                run_id, attempt, int(step.max()), block_id, int(step.min()), packed.keyset_id,
-                packed.ranked, len(packed.axis), figures.points, figures.nonfinite, source,
-                blocks.encode_axis(packed.axis), cells,
-            )
-        )  # fmt: skip
+    row = (
+        run_id, attempt, int(step.max()), block_id, int(step.min()), packed.keyset_id,
+        packed.ranked, len(packed.axis), figures.points, figures.nonfinite, source,
+        blocks.encode_axis(packed.axis), cells,
+    )  # fmt: skip
+    copy_in("metrics_hotblock", _HOT_BLOCK, [row])
     return figures
 
 
@@ -72,9 +65,8 @@ def _watched(packed: Packed) -> bool:
 
 
 def _note_fresh(run_id: int, attempt: int, packed: Packed) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO metrics_fresh (run_id, attempt, fresh_id, first_step, ranked)"
-            " VALUES (%s, %s, nextval('metrics_fresh_id'), %s, %s)",
-            [run_id, attempt, int(packed.axis.step.min()), packed.ranked],
-        )
+    execute(
+        "INSERT INTO metrics_fresh (run_id, attempt, fresh_id, first_step, ranked)"
+        " VALUES (%s, %s, nextval('metrics_fresh_id'), %s, %s)",
+        [run_id, attempt, int(packed.axis.step.min()), packed.ranked],
+    )

@@ -12,6 +12,7 @@ from django.template.loader import render_to_string
 from apps.alerts.domain import mail
 from apps.alerts.domain.mail import MailFacts
 from apps.alerts.transports.email.plot import HEIGHT_PX, WIDTH_PX
+from apps.core.words import duration
 
 PLOT_ID = "plot"
 
@@ -56,7 +57,7 @@ def _context(facts: MailFacts, *, has_plot: bool) -> dict[str, Any]:
         "ending": mail.ending(facts),
         "since": mail.clock(incident.onset_time_ns),
         "step": "" if incident.onset_step is None else f"{incident.onset_step:,}",
-        "age": mail.duration(age_s),
+        "age": duration(age_s),
         "evidence": mail.evidence_lines(facts),
         "candidates": mail.candidate_lines(facts.candidates),
         "plot_cid": PLOT_ID if has_plot else "",

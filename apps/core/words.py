@@ -1,0 +1,45 @@
+"""Numbers, spans of time and places, as people write them."""
+
+from __future__ import annotations
+
+import math
+
+
+def number(value: float | str | None) -> str:
+    """Three significant digits, "NaN" and "inf" by name, "not logged" for None.
+
+    value: a number, or the name of one that is not finite ("Infinity").
+    """
+    if value is None:
+        return "not logged"
+    known = float(value)
+    if math.isnan(known):
+        return "NaN"
+    if math.isinf(known):
+        return "inf" if known > 0 else "-inf"
+    return f"{known:.0f}" if 1e3 <= abs(known) < 1e6 else f"{known:.3g}"
+
+
+def duration(seconds: float) -> str:
+    """A span of time: "3 s", "14 min", "2 h 05 min", "3 d 4 h"."""
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    minutes, hours = whole // 60, whole // 3600
+    if hours == 0:
+        return f"{minutes} min"
+    if hours < 48:
+        return f"{hours} h {minutes % 60:02d} min"
+    return f"{hours // 24} d {hours % 24} h"
+
+
+def many(count: int, thing: str) -> str:
+    """A count with its noun: "1 step", "3 steps"."""
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
+
+
+def place(rank: int | None, node: str | None) -> str:
+    """ "rank 5 (gpu-b02)", or the part that is known."""
+    if rank is None:
+        return node or "an unknown rank"
+    return f"rank {rank} ({node})" if node else f"rank {rank}"

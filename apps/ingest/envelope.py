@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
@@ -15,9 +15,12 @@ ENCODINGS: Final = ("identity", "gzip", "zstd")
 
 
 class Envelope(msgspec.Struct, frozen=True, array_like=True):
-    """One accepted request. body is still compressed. run_id 0: no run (node events)."""
+    """One accepted request. body is still compressed. run_id 0: no run (node events).
 
-    version: int
+    It may wait through an upgrade: a new layout gets a new version. token: the token's name.
+    """
+
+    version: Literal[1]
     batch_id: str
     endpoint: str
     encoding: str

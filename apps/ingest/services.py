@@ -10,7 +10,7 @@ from django.conf import settings
 from apps.core.clock import now_ns
 from apps.core.errors import AppError
 from apps.ingest import store, stream
-from apps.ingest.digest import Digested, digest
+from apps.ingest.digest import digest
 from apps.ingest.envelope import Envelope, pack
 
 
@@ -40,18 +40,20 @@ class IngestStatus:
     analysis_errors: list[tuple[int, str]]
 
 
-def accept(envelope: Envelope) -> Digested | None:
-    """Takes the envelope; returns once it is durable.
+def accept(envelope: Envelope, *, sender: str) -> None:
+    """Takes the envelope; returns once it is durable. sender: whose rate counts (a token's id).
 
-    With INGEST_ACK=commit it is written at once and the result returned, BadPayload included.
-    Raises Refused when the token is too fast (429), the stream full or Valkey away (503).
+    With INGEST_ACK=commit it is written at once, BadPayload raised, and the next round of a writer
+    or the periodic job analyses it: a sender never waits for that. Otherwise raises Refused when
+    the sender is too fast (429), the stream full or Valkey away (503).
     """
     if settings.INGEST_ACK == "commit":
-        return digest([envelope], quarantine=False)
+        digest([envelope], quarantine=False)
+        return
     try:
         answer = stream.append(
             pack(envelope),
-            token=envelope.token,
+            sender=sender,
             now_s=envelope.received_ns // 1_000_000_000,
             rate_limit=settings.INGEST_RATE_BYTES_S,
             max_bytes=settings.INGEST_STREAM_MAX_BYTES,
@@ -69,7 +71,6 @@ def accept(envelope: Envelope) -> Digested | None:
             retry_after_s=10,
             hint="keep the batch and send it again",
         )
-    return None
 
 
 def status(run_id: int) -> IngestStatus:

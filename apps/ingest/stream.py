@@ -2,11 +2,13 @@
 
 An answered batch is in the append-only file (`appendfsync always`); it leaves the stream only
 after its Postgres transaction has committed. Nothing is ever trimmed: a full stream refuses.
+Scripts run whole or not at all, so that no kill in between skews the count of bytes; entries
+deleted by hand do, until the stream is empty once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -26,6 +28,7 @@ _APPEND = """
 local size = tonumber(ARGV[2])
 local sent = tonumber(redis.call('GET', KEYS[3]) or '0')
 if sent > 0 and sent + size > tonumber(ARGV[3]) then return 'rate' end
+if redis.call('XLEN', KEYS[1]) == 0 then redis.call('DEL', KEYS[2]) end
 local held = tonumber(redis.call('GET', KEYS[2]) or '0')
 if held > 0 and held + size > tonumber(ARGV[4]) then return 'full' end
 redis.call('INCRBY', KEYS[3], size)
@@ -34,7 +37,7 @@ redis.call('INCRBY', KEYS[2], size)
 redis.call('XADD', KEYS[1], '*', 'e', ARGV[1])
 return 'ok'
 """
-# Acknowledge, delete and uncount in one step, so that a kill in between cannot skew the count.
+# Acknowledge, delete and uncount. An entry that another writer finished is not uncounted again.
 _DONE = """
 for i = 1, #ARGV, 2 do
   if redis.call('XDEL', KEYS[1], ARGV[i]) == 1 then
@@ -42,6 +45,7 @@ for i = 1, #ARGV, 2 do
   end
   redis.call('XACK', KEYS[1], 'writers', ARGV[i])
 end
+if redis.call('XLEN', KEYS[1]) == 0 then redis.call('DEL', KEYS[2]) end
 return 'ok'
 """
 
@@ -72,12 +76,12 @@ class Backlog:
     oldest_ns: int | None
 
 
-def append(data: bytes, *, token: str, now_s: int, rate_limit: int, max_bytes: int) -> Appended:
-    """Adds an entry unless the token sends too fast or the stream is full.
+def append(data: bytes, *, sender: str, now_s: int, rate_limit: int, max_bytes: int) -> Appended:
+    """Adds an entry unless the sender is too fast in this second or the stream is full.
 
     A single entry is always let into an empty window or an empty stream.
     """
-    keys = [STREAM, BYTES, f"{RATE}{token}:{now_s}"]
+    keys = [STREAM, BYTES, f"{RATE}{sender}:{now_s}"]
     script = valkey.client().register_script(_APPEND)
     answer = script(keys=keys, args=[data, len(data), rate_limit, max_bytes])
     return Appended(_text(answer))
@@ -96,36 +100,41 @@ def _text(value: object) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
-def _entries(found: Any, deliveries: dict[str, int] | None = None) -> list[Entry]:
+def _entries(found: Any, deliveries: Mapping[str, int]) -> list[Entry]:
     entries = []
     for raw_id, fields in found:
         entry_id = _text(raw_id)
-        data = (fields or {}).get(b"e", b"")
-        entries.append(Entry(entry_id, data, (deliveries or {}).get(entry_id, 1)))
+        entries.append(Entry(entry_id, fields.get(b"e", b""), deliveries.get(entry_id, 1)))
     return entries
 
 
-def read_own(consumer: str, count: int) -> list[Entry]:
-    """Entries handed to this consumer before and not yet acknowledged."""
+def pending(consumer: str, count: int) -> dict[str, int]:
+    """id -> deliveries so far, of entries handed to this consumer and not acknowledged."""
+    rows = valkey.client().xpending_range(STREAM, GROUP, "-", "+", count, consumername=consumer)
+    return {_text(row["message_id"]): int(row["times_delivered"]) for row in rows}
+
+
+def take(consumer: str, deliveries: Mapping[str, int]) -> list[Entry]:
+    """Hands pending entries out once more. One that was deleted meanwhile is acknowledged."""
     client = valkey.client()
-    pending = client.xpending_range(STREAM, GROUP, "-", "+", count, consumername=consumer)
-    if not pending:
-        return []
-    deliveries = {_text(row["message_id"]): int(row["times_delivered"]) for row in pending}
     claimed: Any = client.xclaim(STREAM, GROUP, consumer, 0, list(deliveries))
-    return _entries(claimed, {entry: times + 1 for entry, times in deliveries.items()})
+    entries = _entries(claimed, {entry: times + 1 for entry, times in deliveries.items()})
+    gone = set(deliveries) - {entry.id for entry in entries}
+    if gone:
+        client.xack(STREAM, GROUP, *gone)
+    return entries
 
 
 def read_new(consumer: str, count: int, block_ms: int) -> list[Entry]:
     """New entries; waits up to block_ms for the first."""
     found: Any = valkey.client().xreadgroup(GROUP, consumer, {STREAM: ">"}, count, block_ms)
-    return _entries(found[0][1]) if found else []
+    return _entries(found[0][1], {}) if found else []
 
 
 def claim_abandoned(consumer: str, count: int, idle_ms: int) -> int:
-    """Takes over entries of consumers that went silent; they come with the next read_own."""
-    answer = valkey.client().xautoclaim(STREAM, GROUP, consumer, idle_ms, "0-0", count)
-    return len(answer[1])
+    """Takes over entries of consumers that went silent; how many are now `pending` here."""
+    client = valkey.client()
+    return len(client.xautoclaim(STREAM, GROUP, consumer, idle_ms, "0-0", count, justid=True))
 
 
 def done(entries: Sequence[Entry]) -> None:

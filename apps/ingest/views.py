@@ -112,7 +112,7 @@ def _take(request: HttpRequest, actor: Actor, endpoint: str, key: str) -> HttpRe
         received_ns=now_ns(),
         body=body,
     )
-    services.accept(envelope)
+    services.accept(envelope, sender=str(actor.token_id))
     return json_response({"batch": envelope.batch_id}, 202)
 
 

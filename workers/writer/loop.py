@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import redis
-from django.db import InterfaceError, OperationalError, close_old_connections
+from django.db import connection
 
+from apps.core import valkey
 from apps.core.clock import now_ns
+from apps.core.database import SERVER_TROUBLE
 from apps.core.errors import AppError, BadPayload
-from apps.ingest import analyse, stream
+from apps.ingest import analyse, store, stream
 from apps.ingest.digest import Digested, digest
 from apps.ingest.envelope import Envelope, unpack
 from apps.ingest.poison import park
@@ -21,13 +24,15 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class WriterPolicy:
-    """count: entries a transaction. block_ms: how long to wait for the first.
+    """count: entries read at once. group_bytes: compressed bytes a transaction, unless one entry
+    is larger; bounds memory. block_ms: how long to wait for the first entry.
 
     idle_ms: after this silence another writer's entries are taken over.
     max_deliveries: an entry handed out more often kills writers and is parked.
     """
 
     count: int = 64
+    group_bytes: int = 8 << 20
     block_ms: int = 500
     idle_ms: int = 30_000
     max_deliveries: int = 5
@@ -47,32 +52,60 @@ class Writer:
         while not self.stopping.is_set():
             try:
                 stream.make_group()
-                self._drain_own()
+                self.drain_own()
                 while not self.stopping.is_set():
                     self.step()
-            except (OperationalError, InterfaceError, redis.RedisError) as error:
+            except (*SERVER_TROUBLE, redis.RedisError) as error:
                 log.warning("writer.waits_for_server", extra={"reason": str(error)[:200]})
-                close_old_connections()
-                self.stopping.wait(self.policy.retry_s)
+                self._wait_for_servers()
+
+    def _wait_for_servers(self) -> None:
+        """Returns when both servers work again. An outage is one delivery, however long it is."""
+        while not self.stopping.wait(self.policy.retry_s):
+            connection.close()
+            try:
+                # A write: a full or read-only server answers questions.
+                store.count(0, {"server_outages": 1})
+                valkey.client().ping()
+            except (*SERVER_TROUBLE, redis.RedisError):
+                continue
+            return
 
     def step(self) -> int:
         """One round; the number of entries handled."""
         if stream.claim_abandoned(self.name, self.policy.count, self.policy.idle_ms):
-            self._drain_own()
+            self.drain_own()
         entries = stream.read_new(self.name, self.policy.count, self.policy.block_ms)
-        self.handle(entries)
+        for group in self._groups(entries):
+            self.handle(group)
         self.analyse_due()
         return len(entries)
 
-    def _drain_own(self) -> None:
+    def drain_own(self) -> None:
         """Entries this name was handed before it died.
 
         Once more together; if that fails too, one by one, since one of them may be the killer.
+        Only what is tried counts as delivered: the killer must not take the others with it.
         """
-        while entries := stream.read_own(self.name, self.policy.count):
-            suspicious = any(entry.deliveries > 2 for entry in entries)
-            for group in [[entry] for entry in entries] if suspicious else [entries]:
-                self.handle(group)
+        while deliveries := stream.pending(self.name, self.policy.count):
+            alone = any(times > 1 for times in deliveries.values())
+            for ids in [[entry] for entry in deliveries] if alone else [list(deliveries)]:
+                entries = stream.take(self.name, {entry: deliveries[entry] for entry in ids})
+                for group in self._groups(entries):
+                    self.handle(group)
+
+    def _groups(self, entries: list[stream.Entry]) -> Iterator[list[stream.Entry]]:
+        """The entries in order, cut where group_bytes is reached."""
+        group: list[stream.Entry] = []
+        size = 0
+        for entry in entries:
+            if group and size + len(entry.data) > self.policy.group_bytes:
+                yield group
+                group, size = [], 0
+            group.append(entry)
+            size += len(entry.data)
+        if group:
+            yield group
 
     def handle(self, entries: list[stream.Entry]) -> Digested:
         """Writes and acknowledges the entries, then analyses what they touched."""
@@ -89,12 +122,9 @@ class Writer:
             envelopes.append(envelope)
         result = digest(envelopes)
         stream.done(entries)
-        self._after(result)
-        return result
-
-    def _after(self, result: Digested) -> None:
         for run_id, key, attempt in sorted(result.touched):
             analyse.bring_up_to_date(run_id, key, attempt)
+        return result
 
     def analyse_due(self) -> None:
         """Attempts that asked to be looked at again, or whose writer died before analysing."""

@@ -15,7 +15,7 @@ from apps.dashboard import curves as cv
 from apps.dashboard.curves import Axis, Curve, Piece, Range
 
 HUES = ("blue", "vermillion", "green", "purple")
-"""At most four hues, so that colour-blind people can tell them apart; a fifth line would get a dash instead."""
+"""At most four hues, so that colour-blind people can tell them apart; then dashes."""
 
 
 NEAR_RATIO = 0.012

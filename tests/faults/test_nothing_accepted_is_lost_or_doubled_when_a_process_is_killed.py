@@ -79,11 +79,11 @@ def test_a_writer_killed_between_commit_and_acknowledge_doubles_nothing(stack, s
 
 
 def test_a_celery_worker_killed_while_it_compacts_leaves_every_point_once(stack, send):
-    sender = send("celery")
-    finish(stack, sender)
     stack.start_worker()
+    sender = send("celery")
     stack.send_compactions(8)
     stack.kill("worker")
+    finish(stack, sender)
     assert_exactly_once(stack, sender)
     stack.start_worker()
     until(stack.no_job_waits, "the new worker to take the rest")

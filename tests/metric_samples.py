@@ -11,6 +11,9 @@ import numpy as np
 from apps.core.records import MetricRow
 from apps.ingest.wandb.parse import decode, read_records
 from apps.logs.domain.lines import SegmentMeta, parse_segment
+from apps.metrics.domain import rank_outlier
+from apps.metrics.domain.rank_outlier import RankPolicy, RankState
+from apps.metrics.domain.rank_words import RankCase
 from apps.metrics.domain.spikes import SpikeDetector, TrainRow
 from apps.metrics.records import Points
 from workers.demo import recordings
@@ -92,6 +95,30 @@ def points_of_ranks(table, *, first_step=0, every=10):
         table.reshape(-1),
         np.tile(np.arange(ranks, dtype=np.int32), steps),
     )
+
+
+def rank_table(steps=20, ranks=8, seed=0, changes=None):
+    """Losses of healthy ranks, a row a step; changes: (row, rank) -> value."""
+    values = 2.0 * (1 + 0.1 * np.random.default_rng(seed).standard_normal((steps, ranks)))
+    values[tuple(np.array(list(changes or {}), dtype=int).reshape(-1, 2).T)] = list(
+        (changes or {}).values()
+    )
+    return values
+
+
+def of_ranks(points, ranks):
+    """The points of some ranks only."""
+    chosen = np.isin(points.rank, list(ranks))
+    return Points(
+        points.step[chosen], points.time_ns[chosen], points.value[chosen], points.rank[chosen]
+    )
+
+
+def judged_ranks(values, *, state=None, known_ranks=0, **place):
+    """Findings of the rank detector on a table or on points."""
+    points = values if isinstance(values, Points) else points_of_ranks(values, **place)
+    case = RankCase(0, "rank/local_loss", known_ranks)
+    return rank_outlier.judge(state or RankState(), points, case, RankPolicy())
 
 
 def local_losses(name):

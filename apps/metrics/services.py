@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from django.db import transaction
 
+from apps.core.errors import AppError
 from apps.core.records import Finding
 from apps.metrics import store
 from apps.metrics.domain import rank_outlier
 from apps.metrics.domain.departures import Departure, DeparturePolicy, first_departure
 from apps.metrics.domain.rank_outlier import RankPolicy, RankState
+from apps.metrics.domain.rank_words import RankCase
 from apps.metrics.domain.roles import guess, local_losses, model_signals
 from apps.metrics.domain.rows import train_rows
 from apps.metrics.domain.spikes import SpikeDetector, TrainRow
@@ -25,6 +30,9 @@ SEED_STEPS = 4_000
 row per ten steps."""
 MAX_ROUNDS = 1_000
 MAX_SIGNALS = 500
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +103,16 @@ def moved_signals(
     return sorted(moved, key=lambda m: (m.departure.step, -abs(m.departure.z), m.key))
 
 
+def _loaded(load: Callable[[bytes], T], known: DetectorState) -> T | None:
+    """The stored state; None if there is none, or if an older program wrote it: a detector begins
+    anew from the stored points rather than standing still until somebody deletes a row."""
+    try:
+        return load(known.state) if known.state else None
+    except AppError as error:
+        log.warning("metrics.detector_state_refused", extra={"reason": str(error)})
+        return None
+
+
 # -- the loss ---------------------------------------------------------------------------------
 
 
@@ -104,7 +122,7 @@ def _spikes(run_id: int, attempt: int, known: DetectorState, fresh_from: int) ->
     Rows that arrive late, below the cursor, would be lost to a causal detector. It is then built
     again from the rows before them and judges everything from there on; findings keep their keys.
     """
-    detector = SpikeDetector.load(known.state) if known.state else None
+    detector = _loaded(SpikeDetector.load, known)
     names = _names(run_id, detector)
     if "loss" not in names:
         return []
@@ -167,9 +185,9 @@ def _rank_outliers(run_id: int, attempt: int, fresh_from: int) -> list[Finding]:
     points = store.read_rank_rows(run_id, attempt, series[0], fresh_from) if series else None
     if points is None:
         return []
-    state = rank_outlier.load(known.state) if known.state else RankState()
-    policy = RankPolicy()
-    found = rank_outlier.judge(state, points, attempt=attempt, series=series[0], policy=policy)
+    state = _loaded(rank_outlier.load, known) or RankState()
+    case = RankCase(attempt, series[0], runs.rank_count(run_id, attempt))
+    found = rank_outlier.judge(state, points, case, RankPolicy())
     newest = DetectorState(int(points.step[-1]), rank_outlier.dump(state))
     store.save_detector(run_id, attempt, RANKS, newest)
     return found

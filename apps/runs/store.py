@@ -253,6 +253,14 @@ def placements(run_id: int, attempt: int) -> dict[int, PlacementInfo]:
     return {row.rank: PlacementInfo(row.rank, row.node, row.local_rank, row.device) for row in rows}
 
 
+def rank_count(run_id: int, attempt: int) -> int:
+    """How many ranks an attempt has: the world size that was said or the ranks that are placed,
+    whichever is more; 0 if unknown. -- uses the primary keys"""
+    placed = Placement.objects.filter(run_id=run_id, attempt=attempt).count()
+    said = Run.objects.filter(pk=run_id).values_list("world_size", flat=True).first()
+    return max(placed, said or 0)
+
+
 def last_step(run_id: int, attempt: int) -> int | None:
     """The newest step of an attempt. -- uses the primary key"""
     found = Attempt.objects.filter(run_id=run_id, number=attempt)

@@ -65,3 +65,8 @@ def test_the_most_likely_comes_first_then_the_lower_rank():
 @pytest.mark.parametrize("quiet", [explosion(), rank_outlier(severity=INFO)])
 def test_what_names_no_rank_or_is_quiet_accuses_nobody(quiet):
     assert merge_suspects([quiet], NODES) == ()
+
+
+def test_a_report_that_was_taken_back_weakens_no_other():
+    suspects = merge_suspects([rank_outlier(5), rank_outlier(1, severity=INFO)], NODES)
+    assert [(s.rank, s.confidence) for s in suspects] == [(5, 0.7)]

@@ -10,6 +10,7 @@ from apps.core.records import Evidence, Finding, FindingSeverity, Suspect
 from apps.core.words import number, place
 from apps.incidents.domain.correlate import FAILURE_KINDS, healed
 from apps.incidents.domain.incident import Hypothesis
+from apps.incidents.domain.suspects import apart_ranks
 
 LR_CHANGED = "learning rate changed at the same step"
 
@@ -88,7 +89,7 @@ def _failure(findings: Sequence[Finding]) -> list[Hypothesis]:
 
 
 def _hardware(findings: Sequence[Finding], suspects: Sequence[Suspect]) -> list[Hypothesis]:
-    apart = {f.rank for f in findings if f.kind == "rank_outlier" and f.rank is not None}
+    apart = apart_ranks(findings)
     if len(apart) != 1:
         return []
     rank = apart.pop()

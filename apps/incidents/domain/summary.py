@@ -12,7 +12,7 @@ from apps.core.words import number, place
 from apps.incidents.domain.cause import hypotheses
 from apps.incidents.domain.correlate import FAILURE_KINDS, healed, loudness
 from apps.incidents.domain.incident import Hypothesis
-from apps.incidents.domain.suspects import merge_suspects
+from apps.incidents.domain.suspects import apart_ranks, merge_suspects
 
 # The most telling first: a dead job before a broken number, a broken number before a bad one,
 # a jump before a drift, the whole job before one rank, what hurts before what only hints.
@@ -123,7 +123,7 @@ def _title(
     onset_step: int | None,
 ) -> str:
     title = _movement(main, onset_step) or main.title
-    apart = {f.rank for f in findings if f.kind == "rank_outlier" and f.rank is not None}
+    apart = apart_ranks(findings)
     if main.kind == "rank_outlier" or _is_failure(main) or len(apart) != 1:
         return title
     rank = apart.pop()

@@ -37,14 +37,19 @@ def merge_suspects(
     return tuple(sorted(merged, key=_order))
 
 
+def apart_ranks(findings: Sequence[Finding]) -> set[int]:
+    """The ranks that stand apart from their peers; reports that were taken back count nothing."""
+    apart = [f for f in findings if f.kind == "rank_outlier" and loudness(f.severity) > 0]
+    return {f.rank for f in apart if f.rank is not None}
+
+
 def _named(finding: Finding, findings: Sequence[Finding]) -> tuple[Suspect, ...]:
     if finding.kind != "rank_outlier":
         return finding.suspects
     if finding.rank is None or loudness(finding.severity) == 0:
         return ()
-    apart = {f.rank for f in findings if f.kind == "rank_outlier" and f.rank is not None}
     named = finding.suspects or (_accused(finding),)
-    if len(apart) == 1:
+    if len(apart_ranks(findings)) == 1:
         return named
     return tuple(
         replace(s, fault_class="unknown", confidence=min(s.confidence, _MANY_RANKS_CONFIDENCE))

@@ -6,7 +6,6 @@ noise only. A rank that stays apart computes something else: corrupted weights o
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,19 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from apps.core.errors import AppError
-from apps.core.records import Evidence, Finding, FindingSeverity, Suspect
+from apps.core.records import Finding
 from apps.core.robust import center_and_scale
-from apps.core.words import number
+from apps.metrics.domain import rank_words
 from apps.metrics.domain.blocks import Floats
-from apps.metrics.domain.reports import fact
+from apps.metrics.domain.rank_words import RankCase, StepVerdict, Told
 from apps.metrics.domain.rolling import median
 from apps.metrics.records import Points
 
-DETECTOR = "metrics.rank_outlier"
-STATE_VERSION = 1
-FAULT_CLASS = "silent_data_corruption"
-CONFIDENCE = 0.8
-"""Same weights and clip, other result: memory or arithmetic. Bad samples would not stay bad."""
+STATE_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,41 +34,22 @@ class RankPolicy:
     The scale is at least the usual scale of the last steps and `floor_ratio` of the median: with
     eight ranks one step's own MAD can be small by chance. A rank must have been normal at
     `normal_rows` steps before, else it was always different (other data) and only worth a warning.
-    More than a quarter of the ranks apart is no outlier. history_rows bounds the state.
+    More than a quarter of the ranks apart is no outlier. A step is judged once `quorum` of the
+    known ranks have logged it, `min_ranks` at least: hosts send at their own pace, and three ranks
+    of eight are no crowd to stand apart from. history_rows bounds the state.
     """
 
     z: float = 6.0
     excess: float = 0.25
     floor_ratio: float = 0.03
     min_ranks: int = 4
+    quorum: float = 0.5
     need: int = 2
     of: int = 3
     normal_rows: int = 3
     clear_rows: int = 3
     history_rows: int = 256
     scale_rows: int = 20
-
-
-class StepVerdict(msgspec.Struct):
-    """One logged step. apart: rank -> its value; NaN and inf by name. scale: of this step alone."""
-
-    step: int
-    time_ns: int
-    ranks: int
-    median: float
-    scale: float
-    apart: dict[int, float] = {}
-
-
-class Told(msgspec.Struct):
-    """A stretch of a rank that was reported. closed: it has come back, and that was reported."""
-
-    rank: int
-    since_step: int
-    since_time_ns: int
-    last_normal_step: int | None
-    severity: str
-    closed: bool = False
 
 
 class RankState(msgspec.Struct):
@@ -90,9 +66,7 @@ def load(data: bytes) -> RankState:
     try:
         state = msgspec.msgpack.decode(data, type=RankState)
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
-        raise AppError(
-            "the stored state cannot be read", hint="delete it", where=f"rank outlier: {error}"
-        ) from error
+        raise AppError("the stored state cannot be read", where=f"rank outlier: {error}") from error
     if state.version != STATE_VERSION:
         raise AppError(f"state version {state.version}, not {STATE_VERSION}", where="rank outlier")
     return state
@@ -103,19 +77,16 @@ def dump(state: RankState) -> bytes:
     return msgspec.msgpack.encode(state)
 
 
-def judge(
-    state: RankState, points: Points, *, attempt: int, series: str, policy: RankPolicy
-) -> list[Finding]:
-    """Findings that opened or closed after judging these steps (again).
+def judge(state: RankState, points: Points, case: RankCase, policy: RankPolicy) -> list[Finding]:
+    """Findings that opened, changed or closed after judging these steps (again).
 
     points: all ranks of the steps with news, by step. A step may come again when late ranks have
-    arrived: its verdict is replaced. O(steps x ranks log ranks).
+    arrived: its verdict is replaced, and what was told of it is told anew with the larger number
+    of ranks, or taken back. O(steps x ranks log ranks).
     """
     found: dict[str, Finding] = {}
     for part in _portions(points, policy.history_rows // 2):
-        found |= {
-            finding.key: finding for finding in _judge(state, part, (attempt, series), policy)
-        }
+        found |= {finding.key: finding for finding in _judge(state, part, case, policy)}
     return list(found.values())
 
 
@@ -129,44 +100,40 @@ def _portions(points: Points, steps: int) -> Iterator[Points]:
         yield Points(points.step[one], points.time_ns[one], points.value[one], points.rank[one])
 
 
-def _judge(
-    state: RankState, points: Points, place: tuple[int, str], policy: RankPolicy
-) -> list[Finding]:
-    """place: (attempt, series)."""
-    _replace_steps(state, points, policy)
-    found = []
-    for rank in sorted({rank for verdict in state.steps for rank in verdict.apart}):
-        flags = [rank in verdict.apart for verdict in state.steps]
-        for stretch in _stretches(flags, policy):
-            told = _tell(state, rank, stretch, policy)
-            if told is not None:
-                where = Where(*place, state.steps[stretch.seen])
-                end = None if stretch.end is None else state.steps[stretch.end]
-                found.append(_finding(where, told, end))
-    oldest = state.steps[0].step if state.steps else 0
-    state.told = [told for told in state.told if not told.closed or told.since_step >= oldest]
+def _judge(state: RankState, points: Points, case: RankCase, policy: RankPolicy) -> list[Finding]:
+    _replace_steps(state, points, case, policy)
+    judged = [verdict for verdict in state.steps if verdict.judged]
+    if not judged:
+        return []
+    bench = _Bench(state, judged, case, policy)
+    ranks = {rank for verdict in judged for rank in verdict.apart}
+    ranks |= {told.rank for told in state.told}
+    found = [finding for rank in sorted(ranks) for finding in bench.about(rank)]
+    oldest = judged[0].step
+    state.told = [t for t in state.told if t.closed_step is None or t.closed_step >= oldest]
     return found
 
 
 # -- verdicts of single steps -----------------------------------------------------------------
 
 
-def _replace_steps(state: RankState, points: Points, policy: RankPolicy) -> None:
+def _replace_steps(state: RankState, points: Points, case: RankCase, policy: RankPolicy) -> None:
     if points.rank is None or not len(points.step):
         return
     verdicts = {verdict.step: verdict for verdict in state.steps}
+    most = max((verdict.ranks for verdict in state.steps), default=0)
+    quorum = max(policy.min_ranks, policy.quorum * max(case.known_ranks, most))
     starts = np.flatnonzero(np.r_[True, points.step[1:] != points.step[:-1]])
-    ends = np.r_[starts[1:], len(points.step)]
-    for start, end in zip(starts, ends, strict=True):
-        one = slice(int(start), int(end))
-        earlier = [v.scale for step, v in verdicts.items() if step < points.step[start]]
+    for start, end in pairwise([*starts.tolist(), len(points.step)]):
+        one, step = slice(start, end), int(points.step[start])
+        earlier = [v.scale for at, v in verdicts.items() if v.judged and at < step]
         usual = median(earlier[-policy.scale_rows :])
         rank, value = _last_of_each_rank(points.rank[one], points.value[one])
-        verdict = _verdict(rank, value, usual, policy)
-        verdict.step, verdict.time_ns = int(points.step[start]), int(points.time_ns[one].max())
-        verdicts[verdict.step] = verdict
+        verdicts[step] = StepVerdict(step, int(points.time_ns[one].max()), len(rank))
+        if len(rank) >= quorum and np.isfinite(value).any():
+            _compare(verdicts[step], (rank, value), usual, policy)
     steps = [verdicts[step] for step in sorted(verdicts)]
-    state.dropped_steps += max(0, len(steps) - policy.history_rows)
+    state.dropped_steps += sum(verdict.judged for verdict in steps[: -policy.history_rows])
     state.steps = steps[-policy.history_rows :]
 
 
@@ -178,39 +145,120 @@ def _last_of_each_rank(
     return found, value[::-1][back]
 
 
-def _verdict(
-    rank: npt.NDArray[np.int32], value: Floats, usual: float, policy: RankPolicy
-) -> StepVerdict:
-    finite = value[np.isfinite(value)]
-    verdict = StepVerdict(0, 0, len(rank), 0.0, 0.0)
-    if len(rank) < policy.min_ranks or not finite.size:
-        return verdict
-    verdict.median, verdict.scale = center_and_scale(finite)
+def _compare(
+    verdict: StepVerdict,
+    logged: tuple[npt.NDArray[np.int32], Floats],
+    usual: float,
+    policy: RankPolicy,
+) -> None:
+    """Fills in who is apart. logged: ranks and their values. usual: scale of the steps before."""
+    rank, value = logged
+    verdict.judged = True
+    verdict.median, verdict.scale = center_and_scale(value[np.isfinite(value)])
     scale = max(verdict.scale, usual, policy.floor_ratio * abs(verdict.median), 1e-12)
     far = np.abs(value - verdict.median)
     apart = ~np.isfinite(value)
     apart |= (far > policy.z * scale) & (far > policy.excess * abs(verdict.median))
     if apart.sum() <= max(1, len(rank) // 4):
         verdict.apart = {int(r): float(v) for r, v in zip(rank[apart], value[apart], strict=True)}
-    return verdict
 
 
 # -- persistence ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class _Stretch:
-    """Indexes of steps: first one apart, the one at which that was persistent, the one at which
-    the rank was back (None while it is not)."""
+class _Episode:
+    """A persistent stretch of a rank: the first step apart, the one at which that was persistent,
+    the one at which the rank was back (None while it is not). normal_steps: those before it."""
 
-    since: int
-    seen: int
-    end: int | None
+    since: StepVerdict
+    seen: StepVerdict
+    end: StepVerdict | None
+    normal_steps: list[int]
 
 
-def _stretches(flags: list[bool], policy: RankPolicy) -> list[_Stretch]:
-    """The persistent stretches of one rank, oldest first. flags: apart at each step."""
-    found: list[_Stretch] = []
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    """One look at all judged steps. Every episode is compared with what was told of it."""
+
+    state: RankState
+    judged: list[StepVerdict]
+    case: RankCase
+    policy: RankPolicy
+
+    def about(self, rank: int) -> list[Finding]:
+        """What is new about a rank."""
+        found: list[Finding] = []
+        standing: list[Told] = []
+        for episode in self.episodes(rank):
+            known = self.known(rank, episode)
+            told = self.told(rank, episode, known)
+            standing.append(told)
+            if told == known:
+                continue
+            self.state.told = [*(t for t in self.state.told if t is not known), told]
+            found.append(rank_words.finding(self.case, told, episode.seen, episode.end))
+        for told in self.state.told:
+            if told.rank == rank and told not in standing and self.is_disproved(told):
+                told.severity, told.closed_step = "info", self.judged[-1].step
+                found.append(rank_words.taken_back(self.case, told, self.judged[-1]))
+        return found
+
+    def is_disproved(self, told: Told) -> bool:
+        """Whether a report without an episode is wrong, and not just older than the history."""
+        kept = told.closed_step is None or told.since_step >= self.judged[0].step
+        return kept and told.severity != "info"
+
+    def episodes(self, rank: int) -> list[_Episode]:
+        """The persistent stretches of a rank, oldest first."""
+        flags = [rank in verdict.apart for verdict in self.judged]
+        return [
+            _Episode(
+                since=self.judged[since],
+                seen=self.judged[seen],
+                end=None if end is None else self.judged[end],
+                normal_steps=[v.step for v in self.judged[:since] if rank not in v.apart],
+            )
+            for since, seen, end in _stretches(flags, self.policy)
+        ]
+
+    def known(self, rank: int, episode: _Episode) -> Told | None:
+        """What was told of this episode: the first report that overlaps it."""
+        for told in self.state.told:
+            before = told.closed_step is not None and told.closed_step < episode.since.step
+            after = episode.end is not None and episode.end.step < told.since_step
+            if told.rank == rank and not before and not after:
+                return told
+        return None
+
+    def told(self, rank: int, episode: _Episode, known: Told | None) -> Told:
+        """What is to be told of the episode. A page stays a page, a key stays the same."""
+        many = len(episode.normal_steps) + self.state.dropped_steps
+        told = Told(
+            rank=rank,
+            key_step=episode.since.step,
+            since_step=episode.since.step,
+            since_time_ns=episode.since.time_ns,
+            last_normal_step=max(episode.normal_steps, default=None),
+            severity="page" if many >= self.policy.normal_rows else "warn",
+            seen_step=episode.seen.step,
+            ranks=episode.seen.ranks,
+            closed_step=None if episode.end is None else episode.end.step,
+        )
+        if known is None:
+            return told
+        told.key_step = known.key_step
+        if not episode.normal_steps:  # they may have left the history
+            told.last_normal_step = known.last_normal_step
+        told.severity = "page" if known.severity == "page" else told.severity
+        if known.since_step < self.judged[0].step:  # it seems to begin where the history begins
+            told = msgspec.structs.replace(known, closed_step=told.closed_step)
+        return told
+
+
+def _stretches(flags: list[bool], policy: RankPolicy) -> list[tuple[int, int, int | None]]:
+    """(since, seen, end) of the persistent stretches as indexes, oldest first. flags: apart."""
+    found: list[tuple[int, int, int | None]] = []
     floor, since, seen, last = 0, 0, -1, 0
     for at, flag in enumerate(flags):
         last = at if flag else last
@@ -219,97 +267,6 @@ def _stretches(flags: list[bool], policy: RankPolicy) -> list[_Stretch]:
             if flag and sum(flags[first : at + 1]) >= policy.need:
                 since, seen = flags.index(True, first), at
         elif at - last >= policy.clear_rows:
-            found.append(_Stretch(since, seen, at))
+            found.append((since, seen, at))
             floor, seen = at + 1, -1
-    return found if seen < 0 else [*found, _Stretch(since, seen, None)]
-
-
-def _tell(state: RankState, rank: int, stretch: _Stretch, policy: RankPolicy) -> Told | None:
-    """The record of a stretch if there is something new to say about it."""
-    first = state.steps[stretch.since]
-    closed = stretch.end is not None
-    for told in state.told:
-        # A stretch longer than the history seems to begin where the history begins.
-        longer = told.since_step < state.steps[0].step and not told.closed
-        same = told.since_step == first.step or (longer and stretch.since < policy.of)
-        if told.rank == rank and same:
-            changed = told.closed != closed
-            told.closed = closed
-            return told if changed else None
-    before = state.steps[: stretch.since]
-    normal = [verdict.step for verdict in before if rank not in verdict.apart]
-    enough = len(normal) + state.dropped_steps >= policy.normal_rows
-    severity = "page" if enough else "warn"
-    last_normal = max(normal, default=None)
-    told = Told(rank, first.step, first.time_ns, last_normal, severity, closed)
-    state.told.append(told)
-    return told
-
-
-# -- words ------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Where:
-    """Which series of which attempt, and the step that was judged."""
-
-    attempt: int
-    series: str
-    here: StepVerdict
-
-
-def _finding(where: Where, told: Told, end: StepVerdict | None) -> Finding:
-    here, rank = where.here, told.rank
-    value = here.apart.get(rank)
-    evidence = (
-        Evidence(
-            f"rank {rank}: {where.series} {number(value)}, the other {here.ranks - 1} ranks have "
-            f"the median {number(here.median)}",
-            time_ns=here.time_ns,
-            step=here.step,
-            rank=rank,
-        ),
-        Evidence(
-            f"apart from its peers since step {told.since_step}, normal until step "
-            f"{told.last_normal_step}",
-            time_ns=told.since_time_ns,
-            step=told.since_step,
-            rank=rank,
-        ),
-    )
-    back = "" if end is None else f", back by step {end.step}"
-    return Finding(
-        key=f"rank:a{where.attempt}:r{rank}:s{told.since_step}",
-        detector=DETECTOR,
-        kind="rank_outlier",
-        severity=FindingSeverity(told.severity),
-        attempt=where.attempt,
-        onset_step=told.since_step,
-        onset_time_ns=told.since_time_ns,
-        seen_step=here.step,
-        seen_time_ns=here.time_ns,
-        title=f"rank {rank} stands apart from its peers since step {told.since_step} "
-        f"({where.series} {number(value)} against {number(here.median)}){back}",
-        series=where.series,
-        rank=rank,
-        closed_step=None if end is None else end.step,
-        closed_time_ns=None if end is None else end.time_ns,
-        evidence=evidence,
-        suspects=(Suspect(rank, None, FAULT_CLASS, CONFIDENCE, evidence),),
-        facts={
-            "value": fact(value),
-            "median_of_others": here.median,
-            "z": fact(_z(value, here)),
-            "since_step": told.since_step,
-            "last_normal_step": told.last_normal_step,
-            "ranks": here.ranks,
-            "rule": "local loss beyond 6 robust standard deviations and 25 % of the median of the "
-            "ranks at 2 of 3 logged steps",
-        },
-    )
-
-
-def _z(value: float | None, here: StepVerdict) -> float | None:
-    if value is None or not math.isfinite(value) or not here.scale:
-        return None
-    return (value - here.median) / here.scale
+    return found if seen < 0 else [*found, (since, seen, None)]

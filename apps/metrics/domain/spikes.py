@@ -105,13 +105,11 @@ class SpikeDetector:
         except (msgspec.DecodeError, msgspec.ValidationError) as error:
             raise AppError(
                 "the stored detector state cannot be read",
-                hint="delete it; the detector seeds itself from the stored points",
                 where=f"metrics detector: {error}",
             ) from error
         if state.version != STATE_VERSION:
             raise AppError(
                 f"the stored detector state has version {state.version}, not {STATE_VERSION}",
-                hint="delete it; the detector seeds itself from the stored points",
                 where="metrics detector",
             )
         return cls(state, policy)

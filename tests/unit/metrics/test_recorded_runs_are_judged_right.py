@@ -2,9 +2,7 @@
 
 import pytest
 
-from apps.metrics.domain import rank_outlier
-from apps.metrics.domain.rank_outlier import RankPolicy, RankState
-from tests.metric_samples import findings, local_losses, recorded_rows, train_rows
+from tests.metric_samples import findings, judged_ranks, local_losses, recorded_rows, train_rows
 
 
 def judged(name, start=0):
@@ -45,9 +43,7 @@ def test_nothing_is_said_of_a_healthy_loss(name, start):
 
 
 def ranks_apart(name):
-    points, state = local_losses(name), RankState()
-    series = "rank/local_loss"
-    return rank_outlier.judge(state, points, attempt=0, series=series, policy=RankPolicy())
+    return judged_ranks(local_losses(name), known_ranks=8)
 
 
 def test_the_corrupted_rank_is_named_from_the_first_logged_step_on():

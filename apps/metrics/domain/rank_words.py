@@ -1,0 +1,141 @@
+"""What the rank detector says: findings that name the rank, with values a person can check."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import msgspec
+
+from apps.core.records import Evidence, Finding, FindingSeverity, Suspect
+from apps.core.words import number
+from apps.metrics.domain.reports import fact
+
+DETECTOR = "metrics.rank_outlier"
+FAULT_CLASS = "silent_data_corruption"
+CONFIDENCE = 0.8
+"""Same weights and clip, other result: memory or arithmetic. Bad samples would not stay bad."""
+RULE = (
+    "local loss beyond 6 robust standard deviations and 25 % of the median of the ranks at 2 of 3 "
+    "logged steps"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RankCase:
+    """Which series of which attempt. known_ranks: how many ranks it should have, 0 if unknown."""
+
+    attempt: int
+    series: str
+    known_ranks: int = 0
+
+
+class StepVerdict(msgspec.Struct):
+    """One logged step. ranks: how many have logged it. judged: they were enough to compare.
+
+    apart: rank -> its value. scale: of this step alone.
+    """
+
+    step: int
+    time_ns: int
+    ranks: int
+    judged: bool = False
+    median: float = 0.0
+    scale: float = 0.0
+    apart: dict[int, float] = {}
+
+
+class Told(msgspec.Struct):
+    """A stretch of a rank, as it was last reported. key_step: where it seemed to begin at first.
+
+    seen_step, ranks: the step whose values were quoted, and how many ranks had logged it.
+    closed_step: where the rank was back, or the report was taken back.
+    """
+
+    rank: int
+    key_step: int
+    since_step: int
+    since_time_ns: int
+    last_normal_step: int | None
+    severity: str
+    seen_step: int
+    ranks: int
+    closed_step: int | None = None
+
+
+def finding(case: RankCase, told: Told, here: StepVerdict, end: StepVerdict | None) -> Finding:
+    """The finding of a stretch. here: the quoted step; end: where the rank was back, if it is."""
+    value, back = here.apart.get(told.rank), "" if end is None else f", back by step {end.step}"
+    evidence = (_values(case, told, here), _stretch(told))
+    return Finding(
+        key=f"rank:a{case.attempt}:r{told.rank}:s{told.key_step}",
+        detector=DETECTOR,
+        kind="rank_outlier",
+        severity=FindingSeverity(told.severity),
+        attempt=case.attempt,
+        onset_step=told.since_step,
+        onset_time_ns=told.since_time_ns,
+        seen_step=here.step,
+        seen_time_ns=here.time_ns,
+        title=f"rank {told.rank} stands apart from its peers since step {told.since_step} "
+        f"({case.series} {number(value)} against {number(here.median)}){back}",
+        series=case.series,
+        rank=told.rank,
+        closed_step=None if end is None else end.step,
+        closed_time_ns=None if end is None else end.time_ns,
+        evidence=evidence,
+        suspects=(Suspect(told.rank, None, FAULT_CLASS, CONFIDENCE, evidence),),
+        facts={
+            "value": fact(value),
+            "median_of_others": here.median,
+            "z": fact(_z(value, here)),
+            "since_step": told.since_step,
+            "last_normal_step": told.last_normal_step,
+            "ranks": here.ranks,
+            "rule": RULE,
+        },
+    )
+
+
+def taken_back(case: RankCase, told: Told, now: StepVerdict) -> Finding:
+    """The same finding when it no longer holds: it accuses nobody and is over. now: newest step."""
+    text = f"rank {told.rank} does not stand apart from the {now.ranks} ranks that have come by now"
+    return Finding(
+        key=f"rank:a{case.attempt}:r{told.rank}:s{told.key_step}",
+        detector=DETECTOR,
+        kind="rank_outlier",
+        severity=FindingSeverity.INFO,
+        attempt=case.attempt,
+        onset_step=told.since_step,
+        onset_time_ns=told.since_time_ns,
+        seen_step=now.step,
+        seen_time_ns=now.time_ns,
+        title=f"taken back: {text}",
+        series=case.series,
+        rank=told.rank,
+        closed_step=now.step,
+        closed_time_ns=now.time_ns,
+        evidence=(Evidence(text, time_ns=now.time_ns, step=now.step, rank=told.rank, weight=-1),),
+        facts={"since_step": told.since_step, "ranks": now.ranks, "rule": RULE},
+    )
+
+
+def _values(case: RankCase, told: Told, here: StepVerdict) -> Evidence:
+    others = f"the other {here.ranks - 1} ranks"
+    if here.ranks < case.known_ranks:
+        others += f" that have come so far (of {case.known_ranks - 1})"
+    text = f"rank {told.rank}: {case.series} {number(here.apart.get(told.rank))}, {others} have "
+    text += f"the median {number(here.median)}"
+    return Evidence(text, time_ns=here.time_ns, step=here.step, rank=told.rank)
+
+
+def _stretch(told: Told) -> Evidence:
+    text = f"apart from its peers since step {told.since_step}, normal until step "
+    text += f"{told.last_normal_step}"
+    return Evidence(text, time_ns=told.since_time_ns, step=told.since_step, rank=told.rank)
+
+
+def _z(value: float | None, here: StepVerdict) -> float | None:
+    if value is None or not math.isfinite(value) or not here.scale:
+        return None
+    return (value - here.median) / here.scale

@@ -1,14 +1,21 @@
-"""The frame of our own agent: one line of JSON, then raw bytes. Plain Python."""
+"""Typed JSON, and the frame of our own agent: one line of JSON, then raw bytes. Plain Python."""
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Sequence
+from typing import Annotated, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from apps.core.errors import BadPayload
 
 T = TypeVar("T")
+Attempt = Annotated[int, Meta(ge=0, lt=2**31)]
+Whole = Annotated[int, Meta(ge=0, le=2**62)]
+Shift = Annotated[int, Meta(ge=-(2**62), le=2**62)]
+NO_NUL = "^[^\\x00]*$"
+Node = Annotated[str, Meta(min_length=1, max_length=255, pattern=NO_NUL)]
 MAX_HEADER_BYTES = 4 << 20
 
 
@@ -19,22 +26,27 @@ def split(body: bytes, header_type: type[T]) -> tuple[T, memoryview]:
         raise BadPayload(
             "no header line", where="body", hint="the first line is a JSON object, then raw bytes"
         )
-    return decode(body[:end], header_type), memoryview(body)[end + 1 :]
+    return decode(body[:end], header_type, inside="header"), memoryview(body)[end + 1 :]
 
 
-def decode(data: bytes, kind: type[T]) -> T:
-    """JSON as `kind`; BadPayload with the path of the wrong field."""
+def decode(data: bytes, kind: type[T], *, inside: str = "") -> T:
+    """JSON as `kind`; BadPayload with the path of the wrong field. inside: what `data` is part of.
+
+    Fields that `kind` does not have are ignored: newer senders may say more.
+    """
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise BadPayload(str(error), where="header") from error
+        message, _, path = str(error).partition(" - at ")
+        place = f"{inside}{path.replace('`', '').removeprefix('$')}".lstrip(".")
+        raise BadPayload(message, where=place or "body") from error
 
 
-def cut(rest: memoryview, lengths: list[int], where: str) -> list[bytes]:
-    """`rest` cut into pieces of the given lengths, which must fill it exactly."""
-    if any(length < 0 for length in lengths) or sum(lengths) != len(rest):
+def cut(rest: memoryview, lengths: Sequence[int], where: str) -> list[bytes]:
+    """`rest` cut into pieces of the given lengths (none negative), which must fill it exactly."""
+    if sum(lengths) != len(rest):
         raise BadPayload(
-            f"{where} promise {sum(lengths)} bytes, the body holds {len(rest)}",
+            f"add up to {sum(lengths)} bytes, the body holds {len(rest)}",
             where=where,
             hint="was the body cut?",
         )

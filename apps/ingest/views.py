@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from django.conf import settings
-from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse
-from django.http.request import RawPostDataException
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
@@ -18,9 +16,9 @@ from apps.accounts.records import Actor
 from apps.accounts.services import Forbidden, require, verify_token
 from apps.core.clock import now_ns
 from apps.core.database import SERVER_TROUBLE
-from apps.core.errors import AppError, BadPayload
+from apps.core.errors import AppError
 from apps.core.http import json_error, json_response
-from apps.ingest import services
+from apps.ingest import frames, services
 from apps.ingest.envelope import ENCODINGS, Envelope, batch_id
 from apps.runs import services as runs
 from apps.runs import store as runs_store
@@ -31,11 +29,19 @@ View = Callable[..., HttpResponse]
 
 
 class _Launch(msgspec.Struct, frozen=True):
-    slot: str
-    launch: str
-    started_ns: int
-    node: str | None = None
-    resume_step: int | None = None
+    slot: Annotated[str, msgspec.Meta(min_length=1, max_length=300, pattern=frames.NO_NUL)]
+    launch: Annotated[str, msgspec.Meta(min_length=1, max_length=500, pattern=frames.NO_NUL)]
+    started_ns: frames.Whole
+    node: frames.Node | None = None
+    resume_step: frames.Whole | None = None
+
+
+class _BadLength(AppError):
+    """The body has no length, is empty (status 400, 411) or larger than it may be (413)."""
+
+    def __init__(self, status: int, message: str, hint: str) -> None:
+        super().__init__(message, hint=hint, where="Content-Length")
+        self.status = status
 
 
 def sender(request: HttpRequest) -> Actor:
@@ -58,30 +64,32 @@ def door(view: View) -> View:
             wait = str(error.retry_after_s)
             return json_error(error.status, error.message, hint=error.hint, Retry_After=wait)
         except AppError as error:
-            return json_error(400, error.message, where=error.where, hint=error.hint)
-        except (RequestDataTooBig, RawPostDataException):
-            limit = settings.INGEST_MAX_BODY_BYTES
-            return json_error(413, f"the body is larger than {limit} bytes", hint="split it")
+            status = error.status if isinstance(error, _BadLength) else 400
+            return json_error(status, error.message, where=error.where, hint=error.hint)
         except SERVER_TROUBLE:
             return json_error(503, "the database does not answer", hint="retry", Retry_After="2")
 
     return csrf_exempt(require_POST(guarded))
 
 
+def _body(request: HttpRequest, most_bytes: int) -> bytes:
+    """The body of a request that says how long it is. Django reads nothing of one that does not,
+    and an empty body must not be answered as if it were data."""
+    length = request.headers.get("Content-Length", "")
+    if not length.isdigit():
+        raise _BadLength(411, "the length of the body is not known", "send no chunks")
+    if int(length) > most_bytes:
+        raise _BadLength(413, f"the body is larger than {most_bytes} bytes", "split it")
+    if int(length) == 0:
+        raise _BadLength(400, "the body is empty", "see docs/ingest.md")
+    return request.body
+
+
 @door
 def launches(request: HttpRequest, actor: Actor, key: str) -> HttpResponse:
     """Registers a start and gives its attempt number. Synchronous and idempotent."""
-    if int(request.headers.get("Content-Length") or 0) > MAX_LAUNCH_BYTES:
-        return json_error(413, f"more than {MAX_LAUNCH_BYTES} bytes", where="body")
-    try:
-        seen = msgspec.json.decode(request.body, type=_Launch)
-    except msgspec.DecodeError as error:
-        raise BadPayload(str(error), where="body") from error
-    if not 0 <= seen.started_ns < 2**63 or not seen.slot or not seen.launch:
-        raise BadPayload("slot, launch and started_ns are needed", where="body")
-    launch = LaunchSeen(
-        seen.slot[:300], seen.launch[:500], seen.started_ns, seen.node, seen.resume_step
-    )
+    seen = frames.decode(_body(request, MAX_LAUNCH_BYTES), _Launch)
+    launch = LaunchSeen(seen.slot, seen.launch, seen.started_ns, seen.node, seen.resume_step)
     return json_response({"run": key, "attempt": runs.register_launch(key, launch)})
 
 
@@ -97,9 +105,7 @@ def _take(request: HttpRequest, actor: Actor, endpoint: str, key: str) -> HttpRe
         return json_error(
             415, f'encoding "{encoding[:40]}" is unknown', hint=f"use {', '.join(ENCODINGS)}"
         )
-    if int(request.headers.get("Content-Length") or 0) > settings.INGEST_MAX_BODY_BYTES:
-        raise RequestDataTooBig
-    body = request.body
+    body = _body(request, settings.INGEST_MAX_BODY_BYTES)
     given = request.headers.get("X-Batch-Id")
     envelope = Envelope(
         version=1,

@@ -14,12 +14,13 @@ BODY = factories.metric_body({1: 2.5})
 
 @pytest.fixture
 def post(client, token, valkey):
-    def send(path=DOOR, body=BODY, secret=token, **headers):
+    def send(path=DOOR, body=BODY, secret=token, extra=(), **headers):
         return client.post(
             path,
             body,
             content_type="application/json",
             headers={"Authorization": f"Bearer {secret}", **headers},
+            **dict(extra),
         )
 
     return send
@@ -66,6 +67,17 @@ def test_a_huge_body_is_413_and_not_read(post, settings, valkey):
     answer = post()
     assert (answer.status_code, "10 bytes" in answer.json()["error"]) == (413, True)
     assert entries(valkey) == []
+
+
+def test_a_body_without_a_length_is_411_and_never_taken_for_an_empty_one(post, valkey):
+    answer = post(extra={"CONTENT_LENGTH": ""}, **{"Transfer-Encoding": "chunked"})
+    assert (answer.status_code, answer.json()["where"]) == (411, "Content-Length")
+    assert entries(valkey) == []
+
+
+def test_an_empty_body_is_400(post):
+    answer = post(body=b"", extra={"CONTENT_LENGTH": "0"})
+    assert (answer.status_code, answer.json()["error"]) == (400, "the body is empty")
 
 
 def test_an_unknown_encoding_is_415(post):
@@ -125,3 +137,15 @@ def test_commit_mode_answers_after_the_rows_are_in(post, settings):
     settings.INGEST_ACK = "commit"
     assert post().status_code == 202
     assert store.counters(ensure_run("r"))["points"] == 1
+
+
+def test_what_commit_mode_wrote_is_analysed_without_a_consumer(post, settings, valkey):
+    from apps.ingest.services import status
+    from apps.runs.store import ensure_run
+    from workers.tasks.detect import catch_up
+
+    settings.INGEST_ACK = "commit"
+    post()
+    assert (status(ensure_run("r")).behind, entries(valkey)) == (1, [])
+    assert catch_up() == 1
+    assert status(ensure_run("r")).behind == 0

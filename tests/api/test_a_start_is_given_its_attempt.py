@@ -40,7 +40,16 @@ def test_a_second_start_opens_attempt_1_as_child_of_0(start):
 
 
 @pytest.mark.parametrize(
-    ("body", "where"), [({}, "body"), ({"slot": "", "launch": "x", "started_ns": 1}, "body")]
+    ("body", "where"),
+    [
+        ({}, "body"),
+        ({"slot": "", "launch": "x", "started_ns": 1}, "slot"),
+        ({"slot": "a", "launch": "x" * 501, "started_ns": 1}, "launch"),
+        ({"slot": "a", "launch": "x\0", "started_ns": 1}, "launch"),
+        ({"slot": "a", "launch": "x", "started_ns": -1}, "started_ns"),
+        ({"slot": "a", "launch": "x", "started_ns": 1, "node": "n" * 256}, "node"),
+        ({"slot": "a", "launch": "x", "started_ns": 1, "resume_step": 2**63}, "resume_step"),
+    ],
 )
 def test_a_malformed_start_is_400(client, token, body, where):
     answer = client.post(

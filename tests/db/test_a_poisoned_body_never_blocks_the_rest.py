@@ -23,9 +23,9 @@ BAD = [
     ("metrics", gzip.compress(b"\0" * (64 << 20)), "gzip", "body"),
     ("logs", zstandard.compress(b"no header"), "zstd", "body"),
     ("logs", log_body(b"one line\n")[:-3], "identity", "segments[].bytes"),
-    ("wandb", b"{}\n", "identity", "header line"),
-    ("checkpoints", b'{"events":[{"step":1}]}', "identity", "header"),
-    ("nodes", b"[]", "identity", "header"),
+    ("wandb", b"{}\n", "identity", "header"),
+    ("checkpoints", b'{"events":[{"step":1}]}', "identity", "events[0]"),
+    ("nodes", b"[]", "identity", "body"),
     ("unknown", b"x", "identity", "envelope.endpoint"),
 ]
 

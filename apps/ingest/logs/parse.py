@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import msgspec
 
-from apps.core.errors import BadPayload
 from apps.ingest import frames
 
-VERSION = 1
 
-
-class Segment(msgspec.Struct, frozen=True, forbid_unknown_fields=False):
+class Segment(msgspec.Struct, frozen=True):
     """A byte range of one file. offset: where it starts in the file."""
 
     source: str
     channel: str
-    offset: int
-    bytes: int
-    seen_ns: int
-    local_rank: int | None = None
-    generation: int = 0
+    offset: frames.Whole
+    bytes: frames.Whole
+    seen_ns: frames.Whole
+    local_rank: frames.Whole | None = None
+    generation: frames.Whole = 0
     partial: bool = False
 
 
 class _Header(msgspec.Struct, frozen=True):
-    v: int
+    v: Literal[1]
     segments: list[Segment]
-    attempt: int | None = None
-    node: str | None = None
-    time_shift_ns: int = 0
+    attempt: frames.Attempt | None = None
+    node: frames.Node | None = None
+    time_shift_ns: frames.Shift = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +44,6 @@ class LogBatch:
 def parse(body: bytes) -> LogBatch:
     """The segments of a body; BadPayload if header and bytes do not fit."""
     header, rest = frames.split(body, _Header)
-    if header.v != VERSION:
-        raise BadPayload(f"version {header.v} is not {VERSION}", where="header.v")
     pieces = frames.cut(rest, [s.bytes for s in header.segments], "segments[].bytes")
     return LogBatch(
         attempt=header.attempt,

@@ -42,8 +42,8 @@ def parse(body: bytes, *, received_ns: int) -> MetricBatch:
             hint='{"rows": [{"step": 1}]}',
         )
     attempt = found.get("attempt")
-    if attempt is not None and not _whole(attempt):
-        raise BadPayload("attempt must be a whole number or null", where="attempt")
+    if attempt is not None and not (_whole(attempt) and 0 <= attempt < 2**31):
+        raise BadPayload(f"{attempt!r} is not an attempt", where="attempt", hint="0, 1, 2 ...")
     return MetricBatch(
         attempt, tuple(_row(row, f"rows[{at}]", received_ns) for at, row in enumerate(rows))
     )

@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, Literal
 
-import orjson
+import msgspec
 from google.protobuf.message import DecodeError
 
-from apps.core.errors import BadPayload
 from apps.core.records import MetricRow
+from apps.ingest import frames
 from apps.ingest.wandb.descriptor import MESSAGES
 from apps.ingest.wandb.values import (
     Numbers,
@@ -124,57 +124,27 @@ class _Collector:
     problems: list[str] = field(default_factory=list)
 
 
+class _Header(msgspec.Struct, frozen=True):
+    v: Literal[1]
+    attempt: frames.Attempt
+    file: Annotated[str, msgspec.Meta(min_length=1, max_length=500, pattern=frames.NO_NUL)]
+    first_record: frames.Whole
+    lengths: list[frames.Whole]
+    node: frames.Node | None = None
+    time_shift_ns: frames.Shift = 0
+
+
 def parse_body(body: bytes) -> WandbBody:
-    """Open a posted body: one line of JSON, then the records back to back.
-
-    Raises BadPayload naming the field at fault.
-    """
-    line, separator, data = body.partition(b"\n")
-    try:
-        header = orjson.loads(line)
-    except orjson.JSONDecodeError as error:
-        raise BadPayload(f"is not JSON ({error})", where="header line") from None
-    if not separator or not isinstance(header, dict) or header.get("v") != 1:
-        raise BadPayload(
-            'must be one line of JSON with "v": 1, then the records', where="header line"
-        )
-    lengths = header.get("lengths")
-    if not isinstance(lengths, list) or not all(type(n) is int and n >= 0 for n in lengths):
-        raise BadPayload("must be a list of byte counts", where="lengths")
-    if sum(lengths) != len(data):
-        raise BadPayload(
-            f"add up to {sum(lengths)} bytes, but {len(data)} follow the header", where="lengths"
-        )
+    """Open a body: one line of JSON, then the records back to back. BadPayload names the field."""
+    header, rest = frames.split(body, _Header)
     return WandbBody(
-        attempt=_whole(header, "attempt"),
-        file=_string(header, "file"),
-        node=_string(header, "node") if header.get("node") is not None else None,
-        first_record=_whole(header, "first_record"),
-        time_shift_ns=_whole(header, "time_shift_ns", 0, lowest=-(2**62)),
-        records=tuple(_split(data, lengths)),
+        attempt=header.attempt,
+        file=header.file,
+        node=header.node,
+        first_record=header.first_record,
+        time_shift_ns=header.time_shift_ns,
+        records=tuple(frames.cut(rest, header.lengths, "header.lengths")),
     )
-
-
-def _split(data: bytes, lengths: Sequence[int]) -> list[bytes]:
-    records, at = [], 0
-    for length in lengths:
-        records.append(data[at : at + length])
-        at += length
-    return records
-
-
-def _whole(header: Mapping[str, Any], name: str, default: Any = None, lowest: int = 0) -> int:
-    value = header.get(name, default)
-    if type(value) is not int or not lowest <= value <= 2**62:
-        raise BadPayload(f"must be a whole number, got {value!r}"[:200], where=name)
-    return value
-
-
-def _string(header: Mapping[str, Any], name: str) -> str:
-    value = header.get(name)
-    if not isinstance(value, str) or not 0 < len(value) <= 500:
-        raise BadPayload(f"must be a text of 1 to 500 characters, got {value!r}"[:200], where=name)
-    return value
 
 
 def decode(

@@ -13,7 +13,7 @@ from apps.core.errors import AppError
 from apps.core.records import Finding
 from apps.incidents import store
 from apps.incidents.domain.correlate import Case, correlate, over
-from apps.incidents.domain.earliest import Move, as_signal, first_move, next_look
+from apps.incidents.domain.earliest import Move, as_signal, first_move, moved_with, next_look
 from apps.incidents.domain.incident import (
     IncidentChange,
     IncidentInfo,
@@ -189,7 +189,7 @@ def _seek(scene: _Scene, incident_id: int, onset: tuple[int | None, int]) -> boo
             scene.run_id, scene.attempt, [move.series], move.step, move.step
         )
         moved_ns = int(rows[move.series][1][0]) if move.series in rows else time_ns
-        signal = as_signal(move, moved_ns, (step, time_ns))
+        signal = as_signal(move, moved_ns, (step, time_ns), more=moved_with(moves, move))
     look_again = next_look(step, scene.newest_step or step)
     return store.save_earliest(scene.run_id, incident_id, signal, look_again)
 

@@ -72,7 +72,7 @@ def fault_of(incident: IncidentInfo, attempts: Sequence[AttemptInfo]) -> Fault:
         newest = {a.number: a.last_step for a in attempts}
         step = newest.get(incident.attempt) if step is None else step
     elif moved is not None and (step is None or moved.step <= step):
-        step, time_ns, signal = moved.step, moved.time_ns, moved.series
+        step, time_ns, signal = moved.step, moved.time_ns, moved.named
     return Fault(incident.kind, incident.attempt, step, time_ns, signal)
 
 

@@ -29,6 +29,7 @@ def test_the_learning_rate_bump_is_one_explosion_with_its_cause(step_size):
     assert incident.suspects == ()
     assert incident.earliest_signal is not None
     assert 1000 <= incident.earliest_signal.step <= 1001
+    assert incident.earliest_signal.more > 0
     assert incident.title.startswith("Loss 0.9")
 
 

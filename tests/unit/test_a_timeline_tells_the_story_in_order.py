@@ -1,5 +1,7 @@
 """incidents.domain.timeline."""
 
+import pytest
+
 from apps.core.records import Evidence, Suspect
 from apps.incidents.domain.incident import EarliestSignal, IncidentState
 from apps.incidents.domain.timeline import Happening, Mark, Role, compose
@@ -52,10 +54,17 @@ def test_onset_and_now_are_marked():
     assert Mark.FIRST not in marked
 
 
-def test_the_earliest_signal_is_the_first_mark():
-    signal = EarliestSignal("act_max/layers.4", 985, at(985), "layers.4", None, 16, 16.0)
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (0, "act_max/layers.4 left its band, 16 steps before the onset"),
+        (2, "act_max/layers.4 and 2 more layers left their band, 16 steps before the onset"),
+    ],
+)
+def test_the_earliest_signal_is_the_first_mark(more, words):
+    signal = EarliestSignal("act_max/layers.4", 985, at(985), "layers.4", None, 16, 16.0, more)
     marked = _marked(compose(incident(earliest_signal=signal), [explosion()], [], NOW))
-    assert marked[Mark.FIRST].text == "act_max/layers.4 left its band, 16 steps before the onset"
+    assert marked[Mark.FIRST].text == words
 
 
 def test_a_resolved_incident_has_no_now():

@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from apps.incidents.domain.earliest import Move, as_signal, first_move, next_look
+from apps.incidents.domain.earliest import Move, as_signal, first_move, moved_with, next_look
+from apps.incidents.domain.incident import EarliestSignal
 from tests.incident_samples import at
 
 ONSET = 1001
@@ -32,6 +33,29 @@ def test_a_move_long_ago_or_after_the_onset_is_another_story(step):
 
 def test_nothing_moved():
     assert first_move([], ONSET) is None
+
+
+@pytest.mark.parametrize(
+    ("first", "more"), [("grad_norm/layers.4", 2), ("train/grad_norm", 4), ("act_max/layers.9", 3)]
+)
+def test_it_is_told_how_many_moved_with_it(first, more):
+    others = ("grad_norm/layers.2", "act_max/layers.2", "grad_norm/layers.3", "act_max/layers.4")
+    moves = [Move(first, 1000, 9.0), *(Move(name, 1000, 8.0) for name in others)]
+    moves.append(Move("act_max/layers.7", 1001, 99.0))
+    assert moved_with(moves, moves[0]) == more
+
+
+@pytest.mark.parametrize(
+    ("layer", "more", "text"),
+    [
+        ("layers.4", 0, "x"),
+        ("layers.4", 1, "x and 1 more layer"),
+        ("layers.4", 2, "x and 2 more layers"),
+        (None, 2, "x and 2 more series"),
+    ],
+)
+def test_the_sentence_says_how_many(layer, more, text):
+    assert EarliestSignal("x", 985, at(985), layer, more=more).named == text
 
 
 def test_the_signal_names_layer_and_lead():

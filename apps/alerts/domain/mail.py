@@ -158,7 +158,7 @@ def _signal_line(incident: IncidentInfo) -> list[str]:
     if signal is None:
         return []
     ahead = f"{many(signal.lead_steps, 'step')} ({duration(signal.lead_s)}) before the onset"
-    where = f"Earliest signal: {signal.series} at step {signal.step:,}"
+    where = f"Earliest signal: {signal.named} at step {signal.step:,}"
     return [f"{where}, {ahead}" if signal.lead_steps else where]
 
 

@@ -50,7 +50,17 @@ def first_move(
     )
 
 
-def as_signal(move: Move, time_ns: int, onset: tuple[int, int]) -> EarliestSignal:
+def moved_with(moves: Sequence[Move], first: Move) -> int:
+    """How many other layers moved at the same step; other series if `first` is of the whole job.
+
+    The named one is only the farthest out: a fault in one layer reaches its neighbours in a step.
+    """
+    names = {m.series if layer_of(first.series) is None else layer_of(m.series)
+             for m in moves if m.step == first.step}  # fmt: skip
+    return len(names - {None, first.series, layer_of(first.series)})
+
+
+def as_signal(move: Move, time_ns: int, onset: tuple[int, int], *, more: int = 0) -> EarliestSignal:
     """The move as what an incident says. time_ns: of its step. onset: (step, time_ns)."""
     return EarliestSignal(
         series=move.series,
@@ -59,6 +69,7 @@ def as_signal(move: Move, time_ns: int, onset: tuple[int, int]) -> EarliestSigna
         layer=layer_of(move.series),
         lead_steps=onset[0] - move.step,
         lead_s=max(0.0, (onset[1] - time_ns) / 1e9),
+        more=more,
     )
 
 

@@ -30,7 +30,8 @@ class EarliestSignal:
     """The series that left its own band first, at or before the onset of the incident.
 
     layer: as the series names it ("layers.4"), None for a whole-job series.
-    lead_steps, lead_s: how long before the onset it moved; 0 when it moved with it.
+    lead_steps, lead_s: how long before the onset it moved; 0 when it moved with it. more: so many
+    other layers moved at the same step (other series, if this is a whole-job one).
     """
 
     series: str
@@ -40,6 +41,15 @@ class EarliestSignal:
     rank: int | None = None
     lead_steps: int = 0
     lead_s: float = 0.0
+    more: int = 0
+
+    @property
+    def named(self) -> str:
+        """ "grad_norm/layers.4", or "grad_norm/layers.4 and 2 more layers"."""
+        if not self.more:
+            return self.series
+        other = "series" if self.layer is None else "layer" if self.more == 1 else "layers"
+        return f"{self.series} and {self.more} more {other}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from apps.core.records import Evidence, Finding, FindingSeverity
+from apps.core.words import many
 from apps.incidents.domain.correlate import FAILURE_KINDS
 from apps.incidents.domain.incident import IncidentInfo, IncidentState
 from apps.incidents.domain.summary import telling
@@ -139,12 +140,13 @@ def _from_signal(incident: IncidentInfo) -> list[TimelineItem]:
     signal = incident.earliest_signal
     if signal is None:
         return []
-    lead = f", {signal.lead_steps} steps before the onset" if signal.lead_steps else ""
+    steps = many(signal.lead_steps, "step")
+    lead = f", {steps} before the onset" if signal.lead_steps else ""
     return [
         TimelineItem(
             time_ns=signal.time_ns,
             source="metric",
-            text=f"{signal.series} left its band{lead}",
+            text=f"{signal.named} left {'their' if signal.more else 'its'} band{lead}",
             step=signal.step,
             rank=signal.rank,
             role=Role.INITIATING,

@@ -75,6 +75,7 @@ app.conf.update(
         "workers.tasks.alerts",
         "workers.tasks.checkpoints",
         "workers.tasks.detect",
+        "workers.tasks.ingest",
         "workers.tasks.metrics",
     ),
 )

@@ -31,6 +31,7 @@ SCHEDULE = (
         "whose late log lines are still awaited",
     ),
     Periodic(Job.METRICS_COMPACT, 300.0, "merges small metric blocks, so that reading stays fast"),
+    Periodic(Job.INGEST_FORGET, 3600.0, "drops old batch ids, which nobody sends again"),
 )
 
 

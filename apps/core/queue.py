@@ -14,6 +14,7 @@ class Job(StrEnum):
     ALERTS_SEND = "alerts.send"
     CHECKPOINTS_VERIFY = "checkpoints.verify"
     DETECT_CATCH_UP = "detect.catch_up"
+    INGEST_FORGET = "ingest.forget"
     METRICS_COMPACT = "metrics.compact"
 
 

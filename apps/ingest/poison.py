@@ -11,6 +11,9 @@ from apps.ingest import store
 from apps.ingest.envelope import Envelope
 from apps.ingest.stream import Entry
 
+UNREAD = "unknown"
+"""Endpoint of an entry that is no envelope; its body is the whole entry."""
+
 
 def park(entry: Entry, error: AppError, envelope: Envelope | None = None) -> None:
     """Keeps the entry's bytes with the reason. Acknowledge it afterwards."""
@@ -18,7 +21,7 @@ def park(entry: Entry, error: AppError, envelope: Envelope | None = None) -> Non
     kept = envelope or Envelope(
         version=1,
         batch_id=f"entry:{digest}",
-        endpoint="unknown",
+        endpoint=UNREAD,
         encoding="identity",
         run_id=0,
         run_key="",

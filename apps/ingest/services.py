@@ -1,17 +1,27 @@
-"""The door: accept a body, and say how far what was accepted has come."""
+"""The door: accept a body, say how far it has come, give one that failed another try."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
+import msgspec
 import redis
 from django.conf import settings
+from django.db import transaction
 
+from apps.accounts.records import Actor
+from apps.accounts.services import audit, require
 from apps.core.clock import now_ns
 from apps.core.errors import AppError
 from apps.ingest import store, stream
-from apps.ingest.digest import digest
-from apps.ingest.envelope import Envelope, pack
+from apps.ingest.digest import Digested, digest
+from apps.ingest.envelope import Envelope, pack, unpack
+from apps.ingest.poison import UNREAD
+from apps.runs import store as runs
+
+KEEP_BATCHES = timedelta(days=7)
+"""How long a batch counts once. Longer than any outage an agent's spool is expected to bridge."""
 
 
 class Refused(AppError):
@@ -87,3 +97,44 @@ def status(run_id: int) -> IngestStatus:
         counters=store.counters(run_id),
         analysis_errors=store.analysis_errors(run_id),
     )
+
+
+def requeue(quarantine_id: int, *, actor: Actor, reason: str = "") -> Digested:
+    """Writes a quarantined body after all; what became of it. For after a fix of Lastgood.
+
+    Needs the scope operate. One transaction: the rows, the end of the quarantine, the audit line.
+    Raises AppError if there is no such entry or it still cannot be written; then it stays.
+    """
+    require(actor, "operate")
+    with transaction.atomic():
+        kept = store.take_quarantined(quarantine_id)
+        if kept is None:
+            hint = "the page Ingest health lists what there is"
+            raise AppError("there is no such entry", where=f"quarantine {quarantine_id}", hint=hint)
+        done = digest([_as_sent(kept)], quarantine=False)
+        store.drop_quarantined(kept.run_id, quarantine_id)
+        store.count(kept.run_id, {"requeued": 1})
+        audit(
+            actor,
+            "quarantine.requeued",
+            f"quarantine {quarantine_id}",
+            run_id=kept.run_id,
+            before={"batch": kept.batch_id, "endpoint": kept.endpoint},
+            after={"written": done.written, "duplicates": done.duplicates},
+            reason=reason,
+        )
+    return done
+
+
+def _as_sent(kept: Envelope) -> Envelope:
+    if kept.endpoint == UNREAD:
+        return unpack(kept.body)
+    return msgspec.structs.replace(kept, run_key=runs.keys([kept.run_id]).get(kept.run_id, ""))
+
+
+def forget_batches(now: datetime) -> int:
+    """Drops dedupe keys older than KEEP_BATCHES, a short statement at a time; how many."""
+    total = 0
+    while forgotten := store.forget_batches(now - KEEP_BATCHES):
+        total += forgotten
+    return total

@@ -11,7 +11,7 @@ from django.db.models import F, Q, Sum
 
 from apps.core.errors import AppError
 from apps.ingest.envelope import Envelope
-from apps.ingest.models import Analysis, Batch, Counter, Quarantine
+from apps.ingest.models import Analysis, Counter, Quarantine
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +93,32 @@ def quarantined(limit: int, before: int | None = None) -> list[Quarantined]:
     if before is not None:
         rows = rows.filter(id__lt=before)
     return [_quarantined(row) for row in rows[: min(limit, 500)]]
+
+
+def take_quarantined(quarantine_id: int) -> Envelope | None:
+    """The entry as it was accepted, without its run key; locked until the transaction ends.
+
+    -- uses ix_quarantine_newest
+    """
+    row = Quarantine.objects.select_for_update().filter(id=quarantine_id).first()
+    if row is None:
+        return None
+    return Envelope(
+        version=1,
+        batch_id=row.batch_id,
+        endpoint=row.endpoint,
+        encoding=row.encoding,
+        run_id=row.run_id,
+        run_key="",
+        token=row.token,
+        received_ns=row.received_ns,
+        body=bytes(row.body),
+    )
+
+
+def drop_quarantined(run_id: int, quarantine_id: int) -> None:
+    """Removes an entry that has been written after all. -- uses the primary key"""
+    Quarantine.objects.filter(run_id=run_id, id=quarantine_id).delete()
 
 
 def quarantined_body(quarantine_id: int) -> tuple[str, bytes] | None:
@@ -196,6 +222,13 @@ def analysis_waits(run_id: int) -> bool:
     return Analysis.objects.filter(run_id=run_id, again_at_ns__isnull=False).exists()
 
 
-def forget_batches(before: datetime) -> int:
-    """Drops dedupe keys older than `before`. -- uses ix_batch_age"""
-    return Batch.objects.filter(written_at__lt=before).delete()[0]
+def forget_batches(before: datetime, limit: int = 20_000) -> int:
+    """Drops the oldest `limit` dedupe keys from before a time; how many. -- uses ix_batch_age"""
+    sql = """
+        DELETE FROM ingest_batch WHERE (run_id, batch_id) IN (
+          SELECT run_id, batch_id FROM ingest_batch WHERE written_at < %s
+          ORDER BY written_at LIMIT %s)
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [before, limit])
+        return int(cursor.rowcount)

@@ -30,7 +30,9 @@ class Forbidden(AppError):
 
 
 def make_token(name: str, scopes: list[str], *, actor: Actor = SYSTEM) -> str:
-    """A new API token; shown once, only its hash is kept."""
+    """A new API token; shown once, only its hash is kept. AppError for a bad name or scope."""
+    if not 0 < len(name) <= 200:
+        raise AppError("a token needs a name of 1-200 characters", hint="say who will use it")
     wrong = sorted(set(scopes) - set(SCOPES))
     if wrong or not scopes:
         raise AppError(
@@ -59,11 +61,18 @@ def verify_token(secret: str) -> Actor | None:
     return actor
 
 
-def revoke_token(token_id: int, *, actor: Actor) -> None:
-    """Ends a token."""
+def revoke_token(token_id: int, *, actor: Actor) -> bool:
+    """Ends a token, everywhere within TOKEN_CACHE_S; False if it had ended or never was."""
     with transaction.atomic():
-        store.revoke_token(token_id, timezone.now())
-        audit(actor, "token.revoked", f"token {token_id}")
+        ended = store.revoke_token(token_id, timezone.now())
+        if ended:
+            audit(actor, "token.revoked", f"token {token_id}")
+    return ended
+
+
+def revoke_tokens(name: str, *, actor: Actor) -> int:
+    """Ends every token of that name; how many worked until now."""
+    return sum(revoke_token(token_id, actor=actor) for token_id in store.token_ids(name))
 
 
 def actor_of(user: User | AnonymousUser) -> Actor | None:
@@ -97,6 +106,19 @@ def login_link_secret() -> str:
     return secret
 
 
+def use_login_link(secret: str) -> User | None:
+    """The person an unused link is for; it is used up by this call. None: used, expired or wrong.
+
+    Two calls at once: one of them gets the person.
+    """
+    with transaction.atomic():
+        user = store.use_login_link(secret, timezone.now())
+        if user is not None:
+            person = actor_of(user)
+            audit(person or SYSTEM, "login.by_link", f"user {user.get_username()}")
+    return user
+
+
 def audit(
     actor: Actor,
     action: str,
@@ -116,7 +138,7 @@ def audit(
             "actor_kind": actor.kind,
             "actor": actor.name,
             "action": action,
-            "object": obj,
+            "object": obj[:300],
             "before": dict(before or {}),
             "after": dict(after or {}),
             "reason": reason,

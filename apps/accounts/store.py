@@ -13,7 +13,7 @@ from apps.accounts.records import Actor, AuditRow
 
 
 def digest(secret: str) -> str:
-    """What is kept of a secret. Plain SHA-256: the secrets are 256 random bits."""
+    """What is kept of a secret. Plain SHA-256: the secrets have 192 random bits and more."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -30,9 +30,15 @@ def token_actor(secret: str) -> Actor | None:
     return Actor("token", row.name, frozenset(row.scopes), token_id=row.pk)
 
 
-def revoke_token(token_id: int, at: datetime) -> None:
-    """The token stops working within the cache time of `services.verify_token`."""
-    ApiToken.objects.filter(pk=token_id, revoked_at=None).update(revoked_at=at)
+def token_ids(name: str) -> list[int]:
+    """Tokens of that name that still work."""
+    rows = ApiToken.objects.filter(name=name, revoked_at=None)
+    return list(rows.order_by("pk").values_list("pk", flat=True))
+
+
+def revoke_token(token_id: int, at: datetime) -> bool:
+    """Whether the token worked until now."""
+    return ApiToken.objects.filter(pk=token_id, revoked_at=None).update(revoked_at=at) == 1
 
 
 def add_login_link(user: User, secret: str, expires_at: datetime) -> None:
@@ -41,11 +47,14 @@ def add_login_link(user: User, secret: str, expires_at: datetime) -> None:
 
 
 def use_login_link(secret: str, now: datetime) -> User | None:
-    """The user of an unused link, which is used up by this call; else None."""
-    found = LoginLink.objects.filter(digest=digest(secret), used_at=None, expires_at__gt=now)
-    if found.update(used_at=now) != 1:
+    """The active user of an unused link, which is used up by this call; else None."""
+    unused = LoginLink.objects.filter(digest=digest(secret), used_at=None, expires_at__gt=now)
+    link = unused.select_for_update(of=("self",)).select_related("user").first()
+    if link is None or not link.user.is_active:
         return None
-    return LoginLink.objects.select_related("user").get(digest=digest(secret)).user
+    link.used_at = now
+    link.save(update_fields=["used_at"])
+    return link.user
 
 
 def owner() -> User:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from django.contrib.auth import login
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.utils import timezone
 
-from apps.accounts import services, store
-from apps.accounts.records import Actor
+from apps.accounts import services
 
 
 def login_by_link(request: HttpRequest, secret: str) -> HttpResponse:
@@ -18,10 +16,8 @@ def login_by_link(request: HttpRequest, secret: str) -> HttpResponse:
     """
     if request.method != "GET" or "prefetch" in request.headers.get("Sec-Purpose", ""):
         return HttpResponse(status=204)
-    user = store.use_login_link(secret, timezone.now())
+    user = services.use_login_link(secret)
     if user is None:
         return render(request, "accounts/link_used.html", status=410)
     login(request, user, backend="django.contrib.auth.backends.ModelBackend")
-    actor = services.actor_of(user) or Actor("user", user.get_username(), frozenset())
-    services.audit(actor, "login.by_link", f"user {user.get_username()}")
     return redirect("/")

@@ -7,7 +7,9 @@ from typing import Any
 
 import orjson
 from django.conf import settings
+from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse
+from django.http.request import split_domain_port
 from django.shortcuts import render
 
 from apps.core.plain import plain
@@ -75,8 +77,8 @@ class SecurityHeaders:
         """Where /events may be fetched from: the configured address, else PORT + 1 here."""
         if settings.EVENTS_URL:
             return "/".join(settings.EVENTS_URL.split("/")[:3])
-        host = request.META.get("HTTP_HOST", "").rsplit(":", 1)[0]
-        clean = host.replace(".", "").replace("-", "").replace("[", "").replace("]", "")
-        if not clean.replace(":", "").isalnum():
+        try:
+            host, _ = split_domain_port(request.get_host())
+        except DisallowedHost:
             return ""
         return f"{request.scheme}://{host}:{settings.PORT + 1}"

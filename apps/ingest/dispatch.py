@@ -7,19 +7,24 @@ from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.urls import resolve
+from django.urls import Resolver404, resolve
 from django.views.decorators.csrf import csrf_exempt
+
+from apps.core.http import json_error
 
 View = Callable[..., HttpResponse]
 
 
 def post_to(door: View) -> View:
-    """POST goes to `door`; every other method to the read API at the same address."""
+    """POST goes to `door`; the rest to the read API at the same address, or 405."""
 
     def view(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if request.method == "POST":
             return door(request, *args, **kwargs)
-        match = resolve(request.path, urlconf=settings.READ_API_URLCONF)
+        try:
+            match = resolve(request.path, urlconf=settings.READ_API_URLCONF)
+        except Resolver404:
+            return json_error(405, "this address takes data", hint="use POST", Allow="POST")
         found: HttpResponse = match.func(request, *match.args, **match.kwargs)
         return found
 

@@ -121,7 +121,8 @@ def test_get_is_no_door(client, token):
     answer = client.get(
         "/api/v1/runs/nowhere/launches", headers={"Authorization": f"Bearer {token}"}
     )
-    assert answer.status_code in (404, 405)
+    assert (answer.status_code, answer["Allow"]) == (405, "POST")
+    assert answer.json()["hint"] == "use POST"
 
 
 def test_commit_mode_says_at_once_what_is_wrong(post, settings):

@@ -77,5 +77,6 @@ app.conf.update(
         "workers.tasks.detect",
         "workers.tasks.ingest",
         "workers.tasks.metrics",
+        "workers.tasks.rollbacks",
     ),
 )

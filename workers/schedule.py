@@ -30,6 +30,17 @@ SCHEDULE = (
         "analyses what a writer wrote and then died before analysing; looks again at dead jobs "
         "whose late log lines are still awaited",
     ),
+    Periodic(
+        Job.CHECKPOINTS_RECHECK,
+        300.0,
+        "checks checkpoints whose message was lost with the broker; they would stay committed",
+    ),
+    Periodic(
+        Job.ROLLBACKS_SYNC,
+        60.0,
+        "writes or removes order files where a process died between its commit and the file; one "
+        "that stays would send every later restart back again",
+    ),
     Periodic(Job.METRICS_COMPACT, 300.0, "merges small metric blocks, so that reading stays fast"),
     Periodic(Job.INGEST_FORGET, 3600.0, "drops old batch ids, which nobody sends again"),
 )

@@ -12,15 +12,21 @@ class Job(StrEnum):
     """Every job that may be enqueued; tests compare it with the registered tasks."""
 
     ALERTS_SEND = "alerts.send"
+    CHECKPOINTS_RECHECK = "checkpoints.recheck"
     CHECKPOINTS_VERIFY = "checkpoints.verify"
     DETECT_CATCH_UP = "detect.catch_up"
     INGEST_FORGET = "ingest.forget"
     METRICS_COMPACT = "metrics.compact"
+    ROLLBACKS_SYNC = "rollbacks.sync"
 
 
-def enqueue(job: Job, *args: int | str) -> None:
+def enqueue(job: Job, *args: int | str, delay_s: float = 0.0) -> None:
     """Send `job` to the broker once the surrounding transaction has committed.
 
+    delay_s: not to be run earlier; seconds, not hours, because a worker keeps it in memory.
     A dead broker is logged, not raised: the commit stands, and a periodic job finds the work.
     """
-    transaction.on_commit(lambda: current_app.send_task(job.value, args=args), robust=True)
+    transaction.on_commit(
+        lambda: current_app.send_task(job.value, args=args, countdown=delay_s or None),
+        robust=True,
+    )

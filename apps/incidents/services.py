@@ -52,17 +52,19 @@ def absorb(
     while the rows behind its onset arrive.
     """
     with transaction.atomic():
-        newest = _newest_step(run_id, attempt)
-        again = newest is not None and store.to_look_again(run_id, attempt, newest)
-        if not findings and not again:
+        newest = runs.last_step(run_id, attempt)
+        if not findings and not _to_look_again(run_id, attempt, newest):
             return []
         runs.lock_run(run_id)
+        # Read again: whoever held the run may have changed it.
+        newest = runs.last_step(run_id, attempt)
+        again = _to_look_again(run_id, attempt, newest)
         places = runs.placements(run_id, attempt)
         nodes = {rank: place.node for rank, place in places.items()}
         scene = _Scene(run_id, attempt, now_ns, nodes, newest)
         changes = _correlate(scene, findings) if findings else []
         touched = {change.incident_id for change in changes}
-        for info in again or []:
+        for info in again:
             if info.id not in touched and _seek(scene, info.id, _onset(info)):
                 changes.append(IncidentChange(run_id, info.id, "extended"))
         return changes
@@ -194,9 +196,8 @@ def _seek(scene: _Scene, incident_id: int, onset: tuple[int | None, int]) -> boo
     return store.save_earliest(scene.run_id, incident_id, signal, look_again)
 
 
-def _newest_step(run_id: int, attempt: int) -> int | None:
-    steps = [a.last_step for a in runs.attempts(run_id) if a.number == attempt]
-    return steps[0] if steps else None
+def _to_look_again(run_id: int, attempt: int, newest_step: int | None) -> list[IncidentInfo]:
+    return [] if newest_step is None else store.to_look_again(run_id, attempt, newest_step)
 
 
 def _onset(info: IncidentInfo) -> tuple[int | None, int]:

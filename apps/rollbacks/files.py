@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from django.conf import settings
 from django.db import transaction
@@ -13,10 +15,12 @@ from django.db import transaction
 from apps.rollbacks import resume, store
 from apps.runs import store as runs
 
+_END = ".json"
+
 
 def path_of(run_key: str) -> Path:
     """Where the order of a run is written."""
-    return Path(settings.ORDERS_DIR) / f"{quote(run_key, safe='')}.json"
+    return Path(settings.ORDERS_DIR) / f"{quote(run_key, safe='')}{_END}"
 
 
 def sync_on_commit(run_id: int) -> None:
@@ -25,27 +29,52 @@ def sync_on_commit(run_id: int) -> None:
     transaction.on_commit(lambda: sync(run_id), robust=True)
 
 
-def sync(run_id: int) -> None:
-    """Writes the file while an order waits for its launcher, else removes it.
+def sync(run_id: int) -> bool:
+    """Writes the file while an order waits for its launcher, else removes it; whether it was wrong.
 
     Removed as soon as the order was followed: a file that stays would send every later restart
-    back again. Whole or not at all: temporary file, fsync, rename. Calls
-    of one run follow each other, and each looks at the order as it is then.
+    back again. Whole or not at all: temporary file, fsync, rename. Calls of one directory follow
+    each other, and each looks at the order as it is then.
     """
     target = path_of(runs.run_by_id(run_id).key)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with (target.parent / ".lock").open("a") as guard:
-        fcntl.flock(guard, fcntl.LOCK_EX)
+    with _locked(target.parent):
         order = store.active(run_id)
-        if order is None or not order.waiting:
-            target.unlink(missing_ok=True)
+        wanted = resume.ordered(order).body if order is not None and order.waiting else None
+        found = target.read_bytes() if target.exists() else None
+        if wanted == found:
+            return False
+        if wanted is None:
+            target.unlink()
         else:
-            _replace(target, resume.ordered(order).body)
+            _replace(target, wanted)
         _sync_directory(target.parent)
+        return True
+
+
+def sync_all() -> int:
+    """Brings every file up to date that a process left behind when it died; how many were wrong.
+
+    Looks at each run with an active order and each file that is there.
+    """
+    folder = Path(settings.ORDERS_DIR)
+    named = [
+        runs.get_run(unquote(path.name.removesuffix(_END))) for path in folder.glob(f"*{_END}")
+    ]
+    run_ids = {*store.active_runs(), *(run.id for run in named if run is not None)}
+    return sum(sync(run_id) for run_id in sorted(run_ids))
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("a") as guard:
+        fcntl.flock(guard, fcntl.LOCK_EX)
+        yield
 
 
 def _replace(target: Path, content: bytes) -> None:
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    # One name a run: what a killed process left is overwritten by the next.
+    temporary = target.with_name(f".{target.name}.tmp")
     with temporary.open("wb") as handle:
         handle.write(content)
         handle.flush()

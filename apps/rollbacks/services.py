@@ -79,10 +79,11 @@ def request(asked: RollbackRequest) -> OrderInfo:
     """
     require(asked.actor, "operate")
     _check_form(asked)
+    run = runs.get_run(asked.run_key)
+    if run is None:
+        raise NotFound("no such run", where="run", hint="GET /api/v1/runs lists the runs")
+    _verify(run.id, asked.step)
     with transaction.atomic():
-        run = runs.get_run(asked.run_key)
-        if run is None:
-            raise NotFound("no such run", where="run", hint="GET /api/v1/runs lists the runs")
         runs.lock_run(run.id)
         earlier = store.with_key(run.id, asked.idempotency_key)
         if earlier is not None:
@@ -142,6 +143,8 @@ def cancel(run_id: int, order_id: int, actor: Actor, reason: str) -> OrderInfo:
 
 
 def _locked(run_id: int, order_id: int) -> OrderInfo:
+    """The order; the run's row first, as everybody who changes what belongs to a run."""
+    runs.lock_run(run_id)
     order = store.lock(run_id, order_id)
     if order is None:
         raise NotFound("no such order in this run", where="order")
@@ -175,6 +178,14 @@ def _check_form(asked: RollbackRequest) -> None:
         raise Refused("too many nodes or ranges", hint=f"at most {MAX_NODES} and {MAX_RANGES}")
 
 
+def _verify(run_id: int, step: int) -> None:
+    """Checks the checkpoints of the step whose check has not come yet. Before the transaction of
+    the order: it may take seconds, and the run's row holds up every writer of the run."""
+    for known in checkpoints.at_step(run_id, step):
+        if known.checked_at_ns is None:
+            checkpoint_services.verify(run_id, known.attempt, known.step)
+
+
 def _same_order(earlier: OrderInfo, asked: RollbackRequest) -> OrderInfo:
     if earlier.step != asked.step:
         raise Conflict(
@@ -206,7 +217,7 @@ def _choose(run: RunInfo, asked: RollbackRequest) -> _Choice:
             hint="GET /api/v1/runs/{key}/checkpoints lists them",
         )  # fmt: skip
     chosen = next((c for c in at_step if c.attempt == preferred), None)
-    _check_choice(run.id, checkpoint, chosen, ranked, asked)
+    _check_choice(checkpoint, chosen, ranked, asked)
     return _Choice(checkpoint, incident, fault, bool(chosen and chosen.eligible), attempts[-1])
 
 
@@ -230,16 +241,11 @@ def _incident(run_id: int, incident_id: int | None) -> IncidentInfo | None:
 
 
 def _check_choice(
-    run_id: int,
     checkpoint: CheckpointInfo,
     chosen: Candidate | None,
     ranked: Ranking,
     asked: RollbackRequest,
 ) -> None:
-    if checkpoint.checked_at_ns is None:
-        checkpoint = (
-            checkpoint_services.verify(run_id, checkpoint.attempt, checkpoint.step) or checkpoint
-        )
     if not checkpoint.complete:
         found = "; ".join(f.message for f in checkpoint.fatal) or "no commit marker was seen"
         raise Refused(

@@ -40,6 +40,12 @@ def active(run_id: int) -> OrderInfo | None:
     return _info(row) if row else None
 
 
+def active_runs() -> list[int]:
+    """Runs that have an active order, at most MAX_LISTED. -- uses one_active_order_a_run"""
+    rows = Order.objects.filter(state__in=_ACTIVE).order_by("run_id")
+    return list(rows.values_list("run_id", flat=True)[:MAX_LISTED])
+
+
 def with_key(run_id: int, idempotency_key: str) -> OrderInfo | None:
     """The order given with this idempotency key. -- uses one_order_an_idempotency_key"""
     row = Order.objects.filter(run_id=run_id, idempotency_key=idempotency_key).first()

@@ -42,13 +42,13 @@ def watch(run_id: int, attempt: int, now_ns: int) -> list[OrderChange]:
     resolved here. A run that recovered without an order resolves its incident too. Repeated with
     nothing new it changes nothing and returns []. Before the first restart: one statement.
     """
-    attempts = runs.attempts(run_id)
-    if len(attempts) < 2:
+    if len(runs.attempts(run_id)) < 2:
         return []
     with transaction.atomic():
-        # The run first, then the order: the same sequence as in services.request.
+        # The run first, then the order: the same sequence as in services.request. What was read
+        # before the lock may be old by now.
         runs.lock_run(run_id)
-        scene = _Watch(run_id, attempts, _open_incidents(run_id), now_ns)
+        scene = _Watch(run_id, runs.attempts(run_id), _open_incidents(run_id), now_ns)
         active = store.active(run_id)
         order = None if active is None else store.lock(run_id, active.id)
         changes: list[OrderChange] = []

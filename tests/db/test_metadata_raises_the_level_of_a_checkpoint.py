@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from apps.checkpoints import services, store
@@ -5,6 +7,7 @@ from apps.core.queue import Job
 from apps.core.records import CheckpointSeen
 from apps.runs.store import ensure_run
 from tests import ckpt_samples
+from workers.tasks.checkpoints import recheck
 
 pytestmark = pytest.mark.django_db
 
@@ -79,6 +82,22 @@ def test_what_a_lost_job_left_is_checked_by_the_catch_up(run_id, sent):
     services.record(run_id, 0, [_seen(metadata=ckpt_samples.metadata())])
     assert services.verify_unchecked() == 1
     assert services.verify_unchecked() == 0
+
+
+def test_one_that_cannot_be_checked_keeps_no_other_from_it(run_id, sent, monkeypatch, caplog):
+    later = replace(_seen(metadata=ckpt_samples.metadata()), step=200)
+    services.record(run_id, 0, [_seen(metadata=ckpt_samples.metadata()), later])
+    content = store.metadata
+
+    def broken(run_id, attempt, step):
+        if step == 100:
+            raise ValueError("odd")
+        return content(run_id, attempt, step)
+
+    monkeypatch.setattr(store, "metadata", broken)
+    assert recheck() == 1
+    assert [r.message for r in caplog.records] == ["checkpoints.verify_failed"]
+    assert store.get(run_id, 0, 200).level == "headers_verified"
 
 
 def test_an_unknown_checkpoint_has_nothing_to_check(run_id):

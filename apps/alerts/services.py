@@ -15,11 +15,16 @@ from django.db import transaction
 from apps.accounts import store as accounts
 from apps.alerts import store
 from apps.alerts.domain import lifecycle, mail
-from apps.alerts.domain.lifecycle import AlertPolicy, Kind, Message
+from apps.alerts.domain.lifecycle import AlertPolicy, Kind, Message, Status
 from apps.alerts.domain.mail import MailFacts
 from apps.alerts.store import Address, Claimed
 from apps.alerts.transports.email import message, plot
-from apps.alerts.transports.email.transport import DEFAULT_RETRY, RetryPolicy, hand_over
+from apps.alerts.transports.email.transport import (
+    DEFAULT_RETRY,
+    SMTP_ANSWERS,
+    RetryPolicy,
+    hand_over,
+)
 from apps.core.clock import now_ns as clock_ns
 from apps.core.queue import Job, enqueue
 from apps.core.records import Candidate
@@ -33,6 +38,8 @@ log = logging.getLogger(__name__)
 
 _SECOND_NS = 1_000_000_000
 _PLOT_STEPS = 150
+_WOKEN_WITHIN_S = 60.0
+"""What is due later than this waits for the periodic `send`."""
 T = TypeVar("T")
 Candidates = Callable[[int, IncidentInfo], Sequence[Candidate]]
 
@@ -51,10 +58,10 @@ class Touched(Protocol):
 class SendPolicy:
     """How messages are handed over.
 
-    retry: at once; when that fails the message waits backoff_s * 2^tries, at most
-    backoff_max_s. lease_s: how long a claim holds; longer than the
-    slowest delivery (tries * SMTP time-out), because after it another worker sends the message.
-    limit: messages of one call, so that one task stays short.
+    retry: at once; when that fails the message waits backoff_s * 2^tries, at most backoff_max_s.
+    lease_s: how long a claim holds, renewed before each try; longer than the slowest try, because
+    after it another worker sends the message. limit, budget_s: messages and time of one call, so
+    that a mail server that is away does not keep a worker from its other jobs.
     """
 
     retry: RetryPolicy = DEFAULT_RETRY
@@ -62,6 +69,13 @@ class SendPolicy:
     backoff_max_s: float = 3600.0
     lease_s: float = 180.0
     limit: int = 100
+    budget_s: float = 60.0
+
+    @property
+    def lease_ns(self) -> int:
+        """The lease, whatever time-out is set for the mail server."""
+        slowest_s = (SMTP_ANSWERS + 1) * float(settings.EMAIL_TIMEOUT or 0)
+        return int(max(self.lease_s, slowest_s) * _SECOND_NS)
 
 
 DEFAULT_SENDING = SendPolicy()
@@ -74,43 +88,90 @@ def plan(changes: Sequence[Touched], now_ns: int) -> int:
     """Outbox rows for the changed incidents, in the caller's transaction; how many changed.
 
     Looks at the incidents as they are now, not at what the changes say, so that it may be
-    repeated. A worker is woken on commit; should that fail, the periodic `send` finds the rows.
+    repeated. A worker is woken on commit, and when what must wait a little is due; should that
+    fail, the periodic `send` finds the rows. Three statements, and one a row that is planned.
     """
-    touched = {(c.run_id, c.incident_id) for c in changes if c.incident_id is not None}
-    planned = 0
-    for run_id, incident_id in sorted(touched):
-        for incident in incidents.get_many(run_id, [incident_id]):
-            planned += _plan(incident, now_ns)
-    if planned:
-        enqueue(Job.ALERTS_SEND)
-    return planned
+    touched: dict[int, set[int]] = {}
+    for change in changes:
+        if change.incident_id is not None:
+            touched.setdefault(change.run_id, set()).add(change.incident_id)
+    found = [i for run_id in sorted(touched) for i in incidents.get_many(run_id, touched[run_id])]
+    due = _Planner(found, now_ns).plan_all() if found else []
+    wait_s = max(0.0, (min(due, default=now_ns) - now_ns) / _SECOND_NS)
+    if due and wait_s <= _WOKEN_WITHIN_S:
+        enqueue(Job.ALERTS_SEND, delay_s=wait_s)
+    return len(due)
 
 
 def sweep(now_ns: int, policy: AlertPolicy = lifecycle.DEFAULT_POLICY) -> int:
     """Plan for every paging incident of the last day, whoever forgot to; rows that changed.
 
-    Also the place where reminders come from.
+    Also the place where reminders come from. An incident that cannot be planned is logged and
+    keeps no other from its messages. Three statements, and one a row that is planned.
     """
     since_ns = now_ns - int(policy.late_s * _SECOND_NS)
-    return sum(_plan(incident, now_ns) for incident in incidents.paging(since_ns))
+    planner = _Planner(incidents.paging(since_ns), now_ns)
+    return sum(planner.try_one(incident) for incident in planner.incidents)
 
 
-def _plan(incident: IncidentInfo, now_ns: int) -> int:
-    if not incident.page:
-        return 0
-    existing = store.messages(incident.run_id, incident.id)
-    everybody = sorted({*recipients(), *existing})
-    return sum(_plan_for(incident, to, existing.get(to, []), now_ns) for to in everybody)
+class _Planner:
+    """Plans for some incidents; what it has to read for all of them it reads once."""
+
+    def __init__(self, found: Sequence[IncidentInfo], now_ns: int) -> None:
+        self.incidents = [incident for incident in found if incident.page]
+        self.now_ns = now_ns
+        self.people = recipients()
+        self.existing = store.messages([(i.run_id, i.id) for i in self.incidents])
+
+    def plan_all(self) -> list[int]:
+        """When the rows that changed are due."""
+        return [due_ns for incident in self.incidents for due_ns in self.plan(incident)]
+
+    def try_one(self, incident: IncidentInfo) -> int:
+        """How many rows changed."""
+        try:
+            return len(self.plan(incident))
+        except Exception:
+            log.exception("alerts.plan_failed", extra={"incident": incident.id})
+            return 0
+
+    def plan(self, incident: IncidentInfo) -> list[int]:
+        """When the rows of one incident that changed are due."""
+        existing = self.existing[incident.id]
+        everybody = sorted({*self.people, *existing})
+        told = all(lifecycle.announced(existing.get(to, [])) for to in everybody)
+        ranked = not told and _ranks_logged(incident)
+        return [
+            due_ns
+            for to in everybody
+            for due_ns in _plan_for(
+                incident, to, existing.get(to, []), self.now_ns, ranks_logged=ranked
+            )
+        ]
+
+
+def _ranks_logged(incident: IncidentInfo) -> bool:
+    """Whether a rank may yet stand apart; asked of the database only where that matters."""
+    if not lifecycle.awaits_suspect(incident):
+        return False
+    return bool(roles.local_losses(metrics.key_names(incident.run_id, ranked=True)))
 
 
 def _plan_for(
-    incident: IncidentInfo, recipient: str, existing: Sequence[Message], now_ns: int
-) -> int:
+    incident: IncidentInfo,
+    recipient: str,
+    existing: Sequence[Message],
+    now_ns: int,
+    *,
+    ranks_logged: bool = False,
+) -> list[int]:
     """One recipient's messages. A worker runs this outside of a transaction and only for the
     recipient it has served, so that it cannot wait in a circle with a writer or another worker."""
     address = Address(incident.run_id, incident.id, recipient)
-    decision = lifecycle.decide(incident, existing, now_ns)
-    planned = sum(store.plan(address, wanted, now_ns) for wanted in decision.wanted)
+    decision = lifecycle.decide(incident, existing, now_ns, ranks_logged=ranks_logged)
+    waiting = {(m.kind, m.seq, m.due_ns) for m in existing if m.status is Status.PENDING}
+    wanted = [w for w in decision.wanted if (w.kind, w.seq, w.due_ns) not in waiting]
+    planned = [w.due_ns for w in wanted if store.plan(address, w, now_ns)]
     for kind, seq in decision.withdrawn:
         store.withdraw(address, kind, seq)
     return planned
@@ -141,11 +202,12 @@ def send_due(
     Every message is claimed and committed before it is sent. A worker that dies after the mail
     server's answer and before the commit of "sent" (a few milliseconds) makes another worker send
     it again when the claim runs out: at least once, with the same Message-ID, so that receivers
-    that fold doubles show one.
+    that fold doubles show one. About 0.2 s a message, most of it the picture.
     """
-    sent = 0
+    sent, end_ns = 0, clock() + int(policy.budget_s * _SECOND_NS)
     for _ in range(policy.limit):
-        claimed = store.claim(clock(), int(policy.lease_s * _SECOND_NS), 1)
+        now_ns = clock()
+        claimed = store.claim(now_ns, policy.lease_ns, 1) if now_ns < end_ns else []
         if not claimed:
             break
         sent += _deliver(claimed[0], candidates, clock, policy)
@@ -161,7 +223,11 @@ def _deliver(
         if facts is None:
             store.mark_withdrawn(claimed)
             return False
-        hand_over(_build(facts), policy.retry)
+        hand_over(
+            _build(facts),
+            policy.retry,
+            before_retry=lambda: store.renew(claimed, clock() + policy.lease_ns),
+        )
     except Exception as error:
         log.exception("alerts.send_failed", extra={"address": claimed.address})
         wait_s = min(policy.backoff_s * 2.0 ** min(claimed.tries, 30), policy.backoff_max_s)
@@ -242,5 +308,5 @@ def _settle(claimed: Claimed, facts: MailFacts, now_ns: int) -> None:
             store.mark_folded(claimed.address, claimed.seq, now_ns)
     address = claimed.address
     for incident in incidents.get_many(address.run_id, [address.incident_id]):
-        existing = store.messages(address.run_id, address.incident_id)
+        existing = store.messages([(address.run_id, address.incident_id)])[incident.id]
         _plan_for(incident, address.recipient, existing[address.recipient], now_ns)

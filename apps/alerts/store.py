@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from django.db.models import QuerySet
@@ -52,12 +53,16 @@ class Delivery:
     subject: str
 
 
-def messages(run_id: int, incident_id: int) -> dict[str, list[Message]]:
-    """recipient -> the messages there are. -- uses the primary key"""
-    found: dict[str, list[Message]] = {}
-    for row in Notification.objects.filter(run_id=run_id, incident_id=incident_id):
-        message = Message(Kind(row.kind), row.seq, Status(row.status))
-        found.setdefault(row.recipient, []).append(message)
+def messages(incidents: Collection[tuple[int, int]]) -> dict[int, dict[str, list[Message]]]:
+    """incident id -> recipient -> the messages there are, for (run_id, incident_id).
+
+    Every incident has its entry. One statement, whatever their number. -- uses the primary key
+    """
+    found: dict[int, dict[str, list[Message]]] = {incident: {} for _, incident in incidents}
+    rows = Notification.objects.filter(run_id__in={run for run, _ in incidents})
+    for row in rows.filter(incident_id__in=list(found)):
+        message = Message(Kind(row.kind), row.seq, Status(row.status), row.due_at_ns)
+        found[row.incident_id].setdefault(row.recipient, []).append(message)
     return found
 
 
@@ -72,7 +77,9 @@ def plan(address: Address, wanted: Wanted, now_ns: int) -> bool:
            claimed_until_ns, tries, subject, error)
         VALUES (%s, %s, %s, %s, %s, 'pending', %s, %s, 0, 0, '', '')
         ON CONFLICT (run_id, incident_id, recipient, kind, seq) DO UPDATE SET
-          status = 'pending', due_at_ns = EXCLUDED.due_at_ns
+          status = 'pending', due_at_ns = EXCLUDED.due_at_ns,
+          planned_at_ns =
+            CASE n.status WHEN 'withdrawn' THEN EXCLUDED.planned_at_ns ELSE n.planned_at_ns END
         WHERE n.status = 'withdrawn'
            OR (n.status = 'pending' AND n.tries = 0 AND n.due_at_ns <> EXCLUDED.due_at_ns)
     """
@@ -143,14 +150,19 @@ def mark_folded(address: Address, seq: int, now_ns: int) -> None:
     )
 
 
+def renew(claimed: Claimed, until_ns: int) -> None:
+    """The worker is still on it."""
+    _pending(claimed).update(claimed_until_ns=until_ns)
+
+
 def mark_withdrawn(claimed: Claimed) -> None:
-    """It lost its reason while it waited."""
-    _row(claimed).update(status=Status.WITHDRAWN.value, claimed_until_ns=0)
+    """It lost its reason while it waited. One that somebody else has sent meanwhile stays sent."""
+    _pending(claimed).update(status=Status.WITHDRAWN.value, claimed_until_ns=0)
 
 
 def put_back(claimed: Claimed, due_ns: int, error: str) -> None:
     """It could not be sent; next try at `due_ns`."""
-    _row(claimed).update(due_at_ns=due_ns, claimed_until_ns=0, error=error[:2_000])
+    _pending(claimed).update(due_at_ns=due_ns, claimed_until_ns=0, error=error[:2_000])
 
 
 def opening_subject(address: Address) -> str:
@@ -181,3 +193,7 @@ def _rows(address: Address, kind: Kind, seq: int) -> QuerySet[Notification]:
 
 def _row(claimed: Claimed) -> QuerySet[Notification]:
     return _rows(claimed.address, claimed.kind, claimed.seq)
+
+
+def _pending(claimed: Claimed) -> QuerySet[Notification]:
+    return _row(claimed).filter(status=Status.PENDING.value)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from apps.incidents.domain.correlate import FAILURE_KINDS
 from apps.incidents.domain.incident import IncidentInfo, IncidentState, Resolution
 
 _SECOND_NS = 1_000_000_000
@@ -39,14 +40,18 @@ class AlertPolicy:
     """When messages go out; all values in seconds.
 
     settle_s: a dead job waits this long for late log lines unless the triage says it is settled,
-    because the first line to arrive is rarely the first failure. hold_s: an episode that ended by
-    itself must stay quiet this long before the closing message; each return makes it hold_growth
-    times longer (up to hold_max_s), so a flapping signal sends ever fewer messages.
+    because the first line to arrive is rarely the first failure. suspect_s: a page that accuses
+    nobody and knows no cause waits this long for a rank to stand apart, if the run logs a loss per
+    rank: ranks print every tenth step, the job's loss comes every step, so the page is opened
+    before its suspect is known (1.4 s before, in a recorded silent corruption). hold_s: an episode
+    that ended by itself must stay quiet this long before the closing message; each return makes it
+    hold_growth times longer (up to hold_max_s), so a flapping signal sends ever fewer messages.
     reminder_*: while nobody has acknowledged. late_s: incidents older than this are not announced
     any more when the alert worker comes back (they stay on the page).
     """
 
     settle_s: float = 10.0
+    suspect_s: float = 5.0
     hold_s: float = 10.0
     hold_growth: float = 4.0
     hold_max_s: float = 3600.0
@@ -62,11 +67,12 @@ Messages = Mapping[tuple[Kind, int], Status]
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message that exists already for one recipient."""
+    """A message that exists already for one recipient. due_ns: as it was planned last."""
 
     kind: Kind
     seq: int
     status: Status
+    due_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +97,12 @@ def decide(
     existing: Iterable[Message],
     now_ns: int,
     policy: AlertPolicy = DEFAULT_POLICY,
+    *,
+    ranks_logged: bool = False,
 ) -> Decision:
     """What to add and what to withdraw for one recipient. Deciding twice gives the same.
+
+    ranks_logged: the run logs a loss per rank (see `AlertPolicy.suspect_s`).
 
     Only a paging incident sends anything. Each episode has one opening and one closing message;
     an incident that comes back before its closing message went out is still the same episode and
@@ -106,7 +116,7 @@ def decide(
         return Decision(_ended(incident, messages, now_ns, policy), _reminders(messages))
     episode = _closings(messages)
     wanted = (
-        *_opening(incident, messages, now_ns, policy),
+        *_opening(incident, messages, now_ns, policy, ranks_logged),
         *_reminder(incident, messages, now_ns, policy),
     )
     closing = (Kind.CLOSING, episode)
@@ -137,8 +147,23 @@ def _closings(messages: Messages) -> int:
     return sum(kind is Kind.CLOSING and s in DONE for (kind, _), s in messages.items())
 
 
+def announced(existing: Iterable[Message]) -> bool:
+    """Whether the first opening message needs no more planning."""
+    return any((m.kind, m.seq) == (Kind.OPENING, 0) and m.status in DONE for m in existing)
+
+
+def awaits_suspect(incident: IncidentInfo) -> bool:
+    """Whether a rank that stands apart would be news: no suspect, no known cause, no dead job."""
+    unknown = all(hypothesis.cause == "unknown" for hypothesis in incident.hypotheses)
+    return unknown and not incident.suspects and incident.kind not in FAILURE_KINDS
+
+
 def _opening(
-    incident: IncidentInfo, messages: Messages, now_ns: int, policy: AlertPolicy
+    incident: IncidentInfo,
+    messages: Messages,
+    now_ns: int,
+    policy: AlertPolicy,
+    ranks_logged: bool,
 ) -> list[Wanted]:
     episode = _closings(messages)
     status = messages.get((Kind.OPENING, episode))
@@ -149,6 +174,8 @@ def _opening(
     if now_ns - incident.opened_at_ns > policy.late_s * _SECOND_NS:
         return []
     wait_s = 0.0 if incident.settled else policy.settle_s
+    if ranks_logged and awaits_suspect(incident):
+        wait_s = max(wait_s, policy.suspect_s)
     return [Wanted(Kind.OPENING, 0, incident.opened_at_ns + int(wait_s * _SECOND_NS))]
 
 

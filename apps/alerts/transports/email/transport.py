@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from smtplib import SMTPException, SMTPServerDisconnected
 
@@ -18,13 +19,20 @@ class RetryPolicy:
 
 
 DEFAULT_RETRY = RetryPolicy()
+SMTP_ANSWERS = 8
+"""A delivery waits for: connection, EHLO, AUTH (twice), MAIL, RCPT, DATA, the end of the data."""
 
 
-def hand_over(message: EmailMultiAlternatives, policy: RetryPolicy = DEFAULT_RETRY) -> None:
+def hand_over(
+    message: EmailMultiAlternatives,
+    policy: RetryPolicy = DEFAULT_RETRY,
+    *,
+    before_retry: Callable[[], None] = lambda: None,
+) -> None:
     """Returns once the mail server has taken the message.
 
-    Raises the last SMTPException or OSError after `tries` failures. Blocks for up to
-    tries * (EMAIL_TIMEOUT + pause_s).
+    Raises the last SMTPException or OSError after `tries` failures. A try blocks for up to
+    SMTP_ANSWERS * EMAIL_TIMEOUT; before_retry is called ahead of every further one.
     """
     for left in reversed(range(policy.tries)):
         try:
@@ -34,5 +42,6 @@ def hand_over(message: EmailMultiAlternatives, policy: RetryPolicy = DEFAULT_RET
             if left == 0:
                 raise
             time.sleep(policy.pause_s)
+            before_retry()
         else:
             return

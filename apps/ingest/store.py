@@ -117,7 +117,7 @@ def take_quarantined(quarantine_id: int) -> Envelope | None:
 
 
 def drop_quarantined(run_id: int, quarantine_id: int) -> None:
-    """Removes an entry that has been written after all. -- uses the primary key"""
+    """Removes an entry that has been written after all."""
     Quarantine.objects.filter(run_id=run_id, id=quarantine_id).delete()
 
 
@@ -128,7 +128,7 @@ def quarantined_body(quarantine_id: int) -> tuple[str, bytes] | None:
 
 
 def quarantine_count(run_id: int) -> int:
-    """How many bodies of a run could not be written. -- uses the primary key"""
+    """How many bodies of a run could not be written. -- uses quarantined_once"""
     return Quarantine.objects.filter(run_id=run_id).count()
 
 
@@ -208,7 +208,8 @@ def analysis_due(now_ns: int, limit: int = 100) -> list[tuple[int, int]]:
     """
     left = ~Q(written=F("seen")) & Q(error="")
     rows = Analysis.objects.filter(left | Q(again_at_ns__lte=now_ns))
-    return list(rows.order_by("run_id", "attempt").values_list("run_id", "attempt")[:limit])
+    # Not by attempt as well: Postgres would then read the whole primary key for its order.
+    return list(rows.order_by("run_id").values_list("run_id", "attempt")[:limit])
 
 
 def analysis_behind(run_id: int) -> int:

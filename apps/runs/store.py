@@ -163,7 +163,10 @@ def launch_attempt(run_id: int, launch: LaunchSeen) -> int | None:
 
 
 def starts(run_id: int, slot: str) -> list[Start]:
-    """Starts of the slot, and all of the newest attempt. -- uses the primary key"""
+    """Starts of the slot, and all of the newest attempt.
+
+    -- uses the primary key, one_start_a_slot
+    """
     newest = Attempt.objects.filter(run_id=run_id).order_by("-number").values("number")[:1]
     rows = Launch.objects.filter(run_id=run_id).filter(Q(slot=slot) | Q(attempt=Subquery(newest)))
     return [Start(*row) for row in rows.values_list("attempt", "slot", "resume_step")]

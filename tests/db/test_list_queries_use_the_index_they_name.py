@@ -1,0 +1,94 @@
+"""EXPLAIN of the queries of accounts, runs, nodes and ingest that grow with the data."""
+
+from datetime import UTC, datetime
+
+import pytest
+from django.db import connection, transaction
+
+from apps.accounts import store as accounts
+from apps.ingest import store as ingest
+from apps.nodes import store as nodes
+from apps.runs import store as runs
+from apps.runs.records import LaunchSeen
+from tests.query_plans import plan_of
+
+GROWN = """
+INSERT INTO runs_run (id, key, project, config, created_at)
+  SELECT r, 'run-' || r, '', '{}', now() FROM generate_series(1, 500) r;
+INSERT INTO runs_attempt (run_id, number, started_ns, summary, failed)
+  SELECT r, a, 1, '{}', false FROM generate_series(1, 500) r, generate_series(0, 9) a;
+INSERT INTO runs_launch (run_id, slot, launch, attempt, started_ns)
+  SELECT 1, 'torchrun:' || n, 'launch-' || a, a, 1
+  FROM generate_series(1, 200) n, generate_series(0, 9) a;
+INSERT INTO runs_placement (run_id, attempt, rank, node)
+  SELECT r, 0, k, 'a' FROM generate_series(1, 500) r, generate_series(0, 7) k;
+INSERT INTO nodes_nodeeventrow (node, time_ns, digest, kind, severity, message)
+  SELECT 'node-' || n, t, 'd', 'xid', 'error', '' FROM generate_series(1, 100) n,
+  generate_series(1, 50) t;
+INSERT INTO accounts_auditentry (run_id, id, at_ns, actor_kind, actor, action, object, before,
+  after, reason, request_id)
+  SELECT 0, i, 1, 'user', 'ada', 'act', 'x', '{}', '{}', '', '' FROM generate_series(1, 5000) i;
+INSERT INTO ingest_quarantine (run_id, id, batch_id, endpoint, encoding, token, received_ns,
+  quarantined_at, reason, "where", hint, body, body_bytes)
+  SELECT r, 10 * r + i, i, 'logs', 'zstd', 't', 1, now(), 'why', '', '', '', 0
+  FROM generate_series(1, 500) r, generate_series(0, 9) i;
+INSERT INTO ingest_counter (run_id, name, value)
+  SELECT r, 'name-' || i, 1 FROM generate_series(1, 500) r, generate_series(0, 9) i;
+INSERT INTO ingest_analysis (run_id, attempt, written, seen, error)
+  SELECT r, a, 5, CASE WHEN r = 7 THEN 4 ELSE 5 END, ''
+  FROM generate_series(1, 500) r, generate_series(0, 9) a;
+INSERT INTO ingest_batch (run_id, batch_id, written_at)
+  SELECT r, i, now() - i * interval '1 hour'
+  FROM generate_series(1, 50) r, generate_series(0, 199) i;
+ANALYZE;
+"""
+LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
+LAUNCH = LaunchSeen("wandb", "w", 1)
+
+CASES = [
+    (accounts.audit_rows, (10,), ["ix_audit_newest"]),
+    (accounts.audit_rows, (10, 99), ["ix_audit_newest"]),
+    (runs.get_run, ("run-7",), ["runs_run_key", "runs_attempt_pkey"]),
+    (runs.keys, ([1, 2],), ["runs_run_pkey"]),
+    (runs.list_runs, (10, 99), ["runs_run_pkey"]),
+    (runs.attempts, (1,), ["runs_attempt_pkey"]),
+    (runs.attempt, (1, 0), ["runs_attempt_pkey"]),
+    (runs.attempt, (1, None), ["runs_attempt_pkey"]),
+    (runs.launch_attempt, (1, LAUNCH), ["runs_launch_pkey"]),
+    (runs.starts, (1, "wandb"), ["runs_launch_pkey", "one_start_a_slot"]),
+    (runs.placements, (1, 0), ["runs_placement_pkey"]),
+    (runs.rank_count, (1, 0), ["runs_placement_pkey", "runs_run_pkey"]),
+    (runs.last_step, (1, 0), ["runs_attempt_pkey"]),
+    (nodes.events, (["node-1", "node-2"], 0, 9), ["nodes_nodeeventrow_pkey"]),
+    (ingest.quarantined, (10,), ["ix_quarantine_newest"]),
+    (ingest.quarantined, (10, 99), ["ix_quarantine_newest"]),
+    (ingest.take_quarantined, (1,), ["ix_quarantine_newest"]),
+    (ingest.quarantined_body, (1,), ["ix_quarantine_newest"]),
+    (ingest.quarantine_count, (1,), ["quarantined_once"]),
+    (ingest.counters, (1,), ["ingest_counter_pkey"]),
+    (ingest.analysis_to_do, (1, 0, 5), ["ingest_analysis_pkey"]),
+    (ingest.analysis_errors, (1,), ["ingest_analysis_pkey"]),
+    (ingest.analysis_due, (5,), ["ix_analysis_due"]),
+    (ingest.analysis_behind, (1,), ["ingest_analysis_pkey"]),
+    (ingest.analysis_waits, (1,), ["ingest_analysis_pkey"]),
+    (ingest.forget_batches, (LONG_AGO,), ["ix_batch_age", "ingest_batch_pkey"]),
+]
+
+
+@pytest.fixture(scope="module")
+def grown(django_db_setup, django_db_blocker):
+    """A few thousand rows in each table and statistics about them, for this file only."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute(GROWN)
+        yield
+        transaction.set_rollback(True)
+
+
+@pytest.mark.parametrize(
+    ("query", "args", "indexes"), CASES, ids=lambda v: getattr(v, "__name__", "")
+)
+def test_the_index_is_used(grown, query, args, indexes):
+    plan = plan_of(query, *args)
+    assert [name for name in indexes if name not in plan] == [], plan
+    assert "Seq Scan" not in plan, plan

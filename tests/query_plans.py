@@ -1,0 +1,29 @@
+"""Which indexes Postgres uses for the statements of a store function."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+
+def plan_of(function: Callable[..., Any], *args: Any) -> str:
+    """The plans of all statements that `function(*args)` runs, one after the other.
+
+    The tables need enough rows, and ANALYZE, for an index to be worth it.
+    """
+    with CaptureQueriesContext(connection) as found:
+        function(*args)
+    asked = [query["sql"] for query in found if re.match(r"\s*(SELECT|DELETE)", query["sql"])]
+    with connection.cursor() as cursor:
+        plans = [_explain(cursor, sql) for sql in asked]
+    assert plans, "no statement was run"
+    return "\n".join(plans)
+
+
+def _explain(cursor: Any, sql: str) -> str:
+    cursor.execute(f"EXPLAIN {sql}")
+    return "\n".join(line for (line,) in cursor.fetchall())

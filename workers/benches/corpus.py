@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import numpy as np
+
 BATCH_BYTES = 256 << 10
 
 
@@ -40,8 +42,9 @@ def _pieces(node: str, local_rank: int, source: str, whole: bytes) -> Iterator[P
         start = end
 
 
-def made_up(ranks: int = 16, steps: int = 6_000, seed: int = 7) -> Iterator[Piece]:
-    """Lines of `ranks` ranks on nodes of eight, one in 500 a warning; the same for a seed."""
+def made_up(steps: int, ranks: int = 16, seed: int = 7) -> Iterator[Piece]:
+    """Lines of `ranks` ranks on nodes of eight, one a step, one in 500 a warning; the same for a
+    seed."""
     for rank in range(ranks):
         chance = random.Random(seed * 1_000 + rank)  # noqa: S311 - reproducible material
         text = "".join(_line(chance, rank, step) for step in range(steps)).encode()
@@ -64,10 +67,8 @@ def _line(chance: random.Random, rank: int, step: int) -> str:
     )
 
 
-def metric_rows(steps: int = 20_000, keys: int = 60, seed: int = 7) -> Iterator[dict[str, float]]:
+def metric_rows(steps: int, keys: int = 60, seed: int = 7) -> Iterator[dict[str, float]]:
     """Values of one step after the other, float32-exact as `.item()` gives them."""
-    import numpy as np
-
     chance = np.random.default_rng(seed)
     names = [f"layer/{at:02d}" for at in range(keys)]
     for _ in range(steps):

@@ -1,4 +1,4 @@
-"""`manage.py bench NAME [--data DIR] [--json FILE]` measures; the last line is one JSON object."""
+"""`manage.py bench NAME [--data DIR]` measures; the last line it prints is one JSON object."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", choices=NAMES)
         parser.add_argument("--data", type=Path, help="measure on this folder")
+        parser.add_argument("--steps", type=int, help="steps of the built-in data of `ingest`")
         parser.add_argument("--out", type=Path, help="write details (such as predictions) here")
         parser.add_argument("--json", type=Path, help="write the figures to this file as well")
 
@@ -30,7 +31,7 @@ class Command(BaseCommand):
             raise CommandError(f"--data: {options['data']} is not a folder")
         run: Callable[[BenchOptions], BenchReport]
         run = import_module(f"workers.benches.{options['name']}").run
-        report = run(BenchOptions(data=options["data"], out=options["out"]))
+        report = run(BenchOptions(options["data"], options["out"], options["steps"]))
         figures = orjson.dumps({"bench": options["name"], **report.figures}).decode()
         self.stdout.write(report.table())
         self.stdout.write(figures)

@@ -1,0 +1,63 @@
+"""`manage.py bench ingest`, on servers of its own and a tiny corpus"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+POSITIVE = (
+    "lines_per_cpu_s",
+    "raw_mb_per_cpu_s",
+    "disk_bytes_per_raw_byte",
+    "points_per_cpu_s",
+    "disk_bytes_per_point",
+    "lines_per_s",
+    "points_per_s",
+)
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    """A function that runs the command: exit status, lines on stdout, stderr."""
+
+    def run(*arguments):
+        home = tmp_path_factory.mktemp("home")
+        ended = subprocess.run(
+            [sys.executable, "manage.py", "bench", *map(str, arguments)],
+            cwd=ROOT,
+            env={**os.environ, "LASTGOOD_HOME": str(home)},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        return ended.returncode, ended.stdout.splitlines(), ended.stderr
+
+    return run
+
+
+def test_made_up_data(bench, tmp_path):
+    status, lines, errors = bench("ingest", "--steps", 50, "--json", tmp_path / "figures.json")
+    assert status == 0, errors
+    figures = json.loads(lines[-1])
+    assert (figures["bench"], figures["lines"], figures["points"]) == ("ingest", 16 * 50, 50 * 60)
+    assert [name for name in POSITIVE if not figures[name] > 0] == []
+    assert (tmp_path / "figures.json").read_text() == lines[-1] + "\n"
+    assert [line.split("  ")[0] for line in lines[:-1]] == ["what", "log lines", "metric points"]
+
+
+def test_a_folder_of_real_logs(bench, tmp_path):
+    folder = tmp_path / "raw" / "gpu-a01"
+    folder.mkdir(parents=True)
+    (folder / "rank_3.log").write_text("2026-11-29 19:46:03.842 [INFO] [rank3] step 1\n" * 40)
+    status, lines, errors = bench("ingest", "--steps", 5, "--data", tmp_path)
+    assert (status, json.loads(lines[-1])["lines"]) == (0, 40), errors
+
+
+def test_a_folder_that_is_none(bench, tmp_path):
+    status, lines, errors = bench("ingest", "--data", tmp_path / "absent")
+    assert (status, lines) == (1, [])
+    assert "absent is not a folder" in errors

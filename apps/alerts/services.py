@@ -30,6 +30,7 @@ from apps.core.queue import Job, enqueue
 from apps.core.records import Candidate
 from apps.incidents import store as incidents
 from apps.incidents.domain.incident import IncidentInfo
+from apps.metrics import services as metric_services
 from apps.metrics import store as metrics
 from apps.metrics.domain import roles
 from apps.runs import store as runs
@@ -282,7 +283,7 @@ def _optional(make: Callable[[], T], fallback: T) -> T:
 
 def _curve(incident: IncidentInfo) -> plot.Curve | None:
     """The loss around the onset, or up to the end of a dead job; None if the run logs none."""
-    loss = roles.guess(info.key for info in metrics.keys(incident.run_id)).loss
+    loss = metric_services.roles_of(incident.run_id).loss
     if loss is None or incident.onset_step is None:
         return None
     first = max(0, incident.onset_step - _PLOT_STEPS)

@@ -24,7 +24,6 @@ from apps.incidents.domain.state import Act, Standing, transition
 from apps.incidents.domain.summary import Summary, summarise
 from apps.metrics import services as metrics
 from apps.metrics import store as metrics_store
-from apps.metrics.domain import roles
 from apps.runs import store as runs
 
 _DAY_NS = 86_400_000_000_000
@@ -50,6 +49,10 @@ def absorb(
     nothing and returns []. An incident whose findings have all ended resolves itself. Call it
     after new rows even without findings: the earliest signal of a fresh incident is sought again
     while the rows behind its onset arrive.
+
+    Cost: two statements when there is nothing to do. Else grows with the findings that the open
+    incidents of the attempt hold (they are read), with those that are new (they are written), and
+    by `metrics.services.moved_signals` for each onset that is new or looked at again.
     """
     with transaction.atomic():
         newest = runs.last_step(run_id, attempt)
@@ -128,7 +131,8 @@ def _correlate(scene: _Scene, findings: Sequence[Finding]) -> list[IncidentChang
         store.save_findings(scene.run_id, result.loose, None)
     changes: list[IncidentChange] = []
     for case in result.cases:
-        changes += _apply(scene, known.get(case.ref), case)
+        news = [f for f in case.findings if f.key in {f.key for f in fresh}]
+        changes += _apply(scene, known.get(case.ref), case, news)
     return changes
 
 
@@ -154,8 +158,10 @@ def _cases(run_id: int, known: dict[int, IncidentInfo]) -> list[Case]:
     ]
 
 
-def _apply(scene: _Scene, info: IncidentInfo | None, case: Case) -> list[IncidentChange]:
-    """Write one changed case: its findings, its summary, its history, its state."""
+def _apply(
+    scene: _Scene, info: IncidentInfo | None, case: Case, news: Sequence[Finding]
+) -> list[IncidentChange]:
+    """Write one changed case: its new findings, its summary, its history, its state."""
     summary = summarise(case.findings, scene.nodes)
     changes = []
     if info is None:
@@ -166,8 +172,8 @@ def _apply(scene: _Scene, info: IncidentInfo | None, case: Case) -> list[Inciden
         incident_id = info.id
         store.save_summary(info, summary)
         changes.append(IncidentChange(scene.run_id, incident_id, "extended"))
-    store.save_findings(scene.run_id, case.findings, incident_id)
-    _remember(scene, incident_id, case)
+    store.save_findings(scene.run_id, news, incident_id)
+    _remember(scene, incident_id, news)
     onset = (summary.onset_step, summary.onset_time_ns)
     if info is None or _onset(info) != onset:
         _seek(scene, incident_id, onset)
@@ -179,7 +185,7 @@ def _seek(scene: _Scene, incident_id: int, onset: tuple[int | None, int]) -> boo
     step, time_ns = onset
     if step is None:
         return False
-    lr = roles.guess(info.key for info in metrics_store.keys(scene.run_id)).lr
+    lr = metrics.roles_of(scene.run_id).lr
     moves = [
         Move(moved.key, moved.departure.step, moved.departure.z)
         for moved in metrics.moved_signals(scene.run_id, scene.attempt, step)
@@ -216,11 +222,11 @@ def _opened(scene: _Scene, incident_id: int, summary: Summary) -> None:
     )
 
 
-def _remember(scene: _Scene, incident_id: int, case: Case) -> None:
+def _remember(scene: _Scene, incident_id: int, news: Sequence[Finding]) -> None:
     """A history line for each finding; those already there are left alone."""
     lines = [
         store.EventInfo(scene.now_ns, f"finding:{f.key}", f"{f.detector}: {f.title}", SYSTEM.name)
-        for f in case.findings
+        for f in news
     ]
     store.add_events(scene.run_id, incident_id, lines)
 

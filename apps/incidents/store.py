@@ -25,6 +25,7 @@ from apps.incidents.models import Finding, Incident, IncidentEvent
 
 MAX_PAGE = 200
 MAX_FINDINGS = 2_000
+MAX_LIVE = 500
 _FINDING_FIELDS = (
     "attempt",
     "detector",
@@ -86,7 +87,10 @@ def findings(
 def findings_by_incident(
     run_id: int, incident_ids: Iterable[int]
 ) -> dict[int, list[FindingRecord]]:
-    """incident id -> its findings. -- uses ix_finding_incident"""
+    """incident id -> all its findings: what is left out would be taken for new.
+
+    -- uses ix_finding_incident
+    """
     grouped: dict[int, list[FindingRecord]] = {}
     rows = Finding.objects.filter(run_id=run_id, incident_id__in=list(incident_ids))
     for row in rows.order_by("onset_time_ns", "key"):
@@ -123,11 +127,11 @@ def _finding(row: Finding) -> FindingRecord:
 def live_incidents(run_id: int, attempt: int, resolved_after_ns: int) -> list[IncidentInfo]:
     """Unresolved incidents of an attempt and those resolved after the given time, oldest first.
 
-    -- uses ix_incident_attempt
+    The newest MAX_LIVE of them. -- uses ix_incident_attempt
     """
     recent = Q(resolved_at_ns__isnull=True) | Q(resolved_at_ns__gte=resolved_after_ns)
-    rows = Incident.objects.filter(recent, run_id=run_id, attempt=attempt)
-    return [_info(row) for row in rows.order_by("id")]
+    rows = Incident.objects.filter(recent, run_id=run_id, attempt=attempt).order_by("-id")
+    return [_info(row) for row in rows[:MAX_LIVE]][::-1]
 
 
 def homes(run_id: int, keys: Sequence[str]) -> set[int]:
@@ -215,7 +219,7 @@ def to_look_again(run_id: int, attempt: int, newest_step: int) -> list[IncidentI
         state__in=["open", "acknowledged"],
         look_again_step__lte=newest_step,
     )
-    return [_info(row) for row in rows.order_by("id")]
+    return [_info(row) for row in rows.order_by("id")[:MAX_LIVE]]
 
 
 def _columns(summary: Summary, *, page: bool) -> dict[str, Any]:

@@ -10,8 +10,8 @@ import numpy as np
 from apps.checkpoints import store as checkpoints
 from apps.checkpoints.records import CheckpointInfo
 from apps.incidents.domain.incident import IncidentInfo
+from apps.metrics import services as metric_services
 from apps.metrics import store as metrics
-from apps.metrics.domain import roles
 from apps.rollbacks.domain.cost import CostBasis, median_step_s
 from apps.rollbacks.domain.lineage import Branch, Stretch, contains, past
 from apps.rollbacks.domain.ranking import FAILURE, Fault, Ranking, SavedCheckpoint, Scene, rank
@@ -45,7 +45,7 @@ def branches(attempts: Sequence[AttemptInfo]) -> list[Branch]:
 
 def loss_key(run_id: int) -> str | None:
     """The series that is the training loss of the whole job."""
-    return roles.guess(info.key for info in metrics.keys(run_id) if not info.ranks).loss
+    return metric_services.roles_of(run_id).loss
 
 
 def ranking(run_id: int, fault: Fault) -> Ranking:
@@ -160,7 +160,7 @@ def _saved(info: CheckpointInfo) -> SavedCheckpoint:
 
 def _cost(run_id: int, fault: Fault, attempts: Sequence[AttemptInfo], key: str | None) -> CostBasis:
     last = next((a.last_step for a in attempts if a.number == fault.attempt), None)
-    gpus = runs.run_by_id(run_id).world_size or len(runs.placements(run_id, fault.attempt)) or None
+    gpus = runs.rank_count(run_id, fault.attempt) or None
     step_s = None
     if key is not None and last is not None:
         end = last if fault.onset_step is None else min(last, fault.onset_step)

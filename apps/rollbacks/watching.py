@@ -40,7 +40,11 @@ def watch(run_id: int, attempt: int, now_ns: int) -> list[OrderChange]:
     Called in the writer's transaction after detection. An order becomes resumed when a new attempt
     logs, and recovered or failed when there are rows enough; an incident whose run recovered is
     resolved here. A run that recovered without an order resolves its incident too. Repeated with
-    nothing new it changes nothing and returns []. Before the first restart: one statement.
+    nothing new it changes nothing and returns [].
+
+    Cost: one statement before the first restart. Later it grows with the open incidents of earlier
+    attempts: for each of them (200 at most) the loss is read 3,000 steps before its onset and a few
+    hundred behind it, 5 ms with a row a step. Ranks and other keys cost nothing.
     """
     if len(runs.attempts(run_id)) < 2:
         return []

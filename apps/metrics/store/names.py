@@ -9,6 +9,8 @@ from apps.metrics.domain.packing import Packed
 from apps.metrics.models import SeriesKey
 from apps.metrics.records import KeyInfo
 
+MAX_NAMES = 100_000
+
 
 def keys(run_id: int) -> list[KeyInfo]:
     """The series of a run, by name. Cost: one index scan over its cold blocks, none decoded.
@@ -27,9 +29,9 @@ def keys(run_id: int) -> list[KeyInfo]:
         ), newest AS (SELECT key_id, max(last_step) AS last_step FROM seen GROUP BY key_id)
         SELECT k.key, k.ranked, newest.last_step
           FROM metrics_serieskey k LEFT JOIN newest USING (key_id)
-         WHERE k.run_id = %s ORDER BY k.key, k.ranked
+         WHERE k.run_id = %s ORDER BY k.key, k.ranked LIMIT %s
     """
-    return [KeyInfo(*row) for row in query(sql, [run_id] * 4)]
+    return [KeyInfo(*row) for row in query(sql, [*[run_id] * 4, MAX_NAMES])]
 
 
 def key_names(run_id: int, *, ranked: bool) -> list[str]:
@@ -37,8 +39,8 @@ def key_names(run_id: int, *, ranked: bool) -> list[str]:
 
     -- uses uq_metrics_series_key
     """
-    found = SeriesKey.objects.filter(run_id=run_id, ranked=ranked)
-    return list(found.values_list("key", flat=True))
+    found = SeriesKey.objects.filter(run_id=run_id, ranked=ranked).order_by("key")
+    return list(found.values_list("key", flat=True)[:MAX_NAMES])
 
 
 def ids(run_id: int, names: Sequence[str], *, ranked: bool | None = None) -> dict[int, str]:

@@ -7,8 +7,10 @@ A secret may also come from a file: set NAME_FILE to its path. A wrong value sto
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
 
 from apps.core.errors import AppError
 
@@ -48,7 +50,11 @@ TABLE: tuple[Setting, ...] = (
     Setting("INGEST_STREAM_MAX_BYTES", "int", "1073741824", "Unwritten bytes kept; beyond: 503."),
     Setting("ALERT_RECIPIENTS", "str", "", "Comma-separated mail addresses of the on-call people."),
     Setting(
-        "EMAIL_URL", "str", "", "smtp://user:password@host:port; unset: mails go to a file.", True
+        "EMAIL_URL",
+        "str",
+        "",
+        "smtp://user:password@host:port, or smtp+tls, smtps; unset: mails go to a file.",
+        True,
     ),
     Setting("EMAIL_FROM", "str", "lastgood@localhost", "Sender of alert mails."),
     Setting("SMTP_TIMEOUT_S", "int", "20", "How long a mail server may take to answer."),
@@ -98,6 +104,22 @@ def boolean(name: str) -> bool:
         hint = "use 1, true, yes, on or 0, false, no, off"
         raise AppError(f'"{value}" is not a switch', where=name, hint=hint)
     return value in _TRUE
+
+
+def address(name: str, schemes: Sequence[str]) -> SplitResult | None:
+    """The value of `name` as scheme://user:password@host:port, None if unset."""
+    value = text(name)
+    if not value:
+        return None
+    parts = urlsplit(value)
+    try:
+        complete = parts.scheme in schemes and parts.hostname and (parts.port or True)
+    except ValueError:
+        complete = False
+    if not complete:
+        hint = f"{schemes[0]}://host:port; allowed are {', '.join(schemes)}"
+        raise AppError("this is not an address", where=name, hint=hint)
+    return parts
 
 
 def items(name: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from apps.core.database import from_url
 from config import env, home
@@ -95,10 +95,10 @@ INGEST_STREAM_MAX_BYTES = env.integer("INGEST_STREAM_MAX_BYTES")
 DATA_UPLOAD_MAX_MEMORY_SIZE = INGEST_MAX_BODY_BYTES
 
 ALERT_RECIPIENTS = env.items("ALERT_RECIPIENTS")
-_mail = urlsplit(env.text("EMAIL_URL"))
-if _mail.hostname:
+_mail = env.address("EMAIL_URL", ("smtp", "smtp+tls", "smtps"))
+if _mail:
     EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
-    EMAIL_HOST = _mail.hostname
+    EMAIL_HOST = _mail.hostname or ""
     EMAIL_PORT = _mail.port or 25
     EMAIL_HOST_USER = unquote(_mail.username or "")
     EMAIL_HOST_PASSWORD = unquote(_mail.password or "")
@@ -142,7 +142,7 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
-        "line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"},
+        "line": {"()": "apps.core.logline.LineFormatter"},
     },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": env.text("LOG_LEVEL")},

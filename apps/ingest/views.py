@@ -37,7 +37,7 @@ class _Launch(msgspec.Struct, frozen=True):
 
 
 class _BadLength(AppError):
-    """The body has no length, is empty (status 400, 411) or larger than it may be (413)."""
+    """The body has no length (status 411), is empty (400) or larger than it may be (413)."""
 
     def __init__(self, status: int, message: str, hint: str) -> None:
         super().__init__(message, hint=hint, where="Content-Length")

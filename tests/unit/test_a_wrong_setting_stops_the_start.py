@@ -46,6 +46,26 @@ def test_a_list_drops_blanks(monkeypatch):
     assert env.items("ALERT_RECIPIENTS") == ["a@example.org", "b@example.org"]
 
 
+@pytest.mark.parametrize("value", ["mail.example.org:25", "http://h:25", "smtp://", "smtp://h:x"])
+def test_a_mail_server_that_is_none_is_not_taken_for_unset(monkeypatch, value):
+    monkeypatch.setenv("EMAIL_URL", value)
+    with pytest.raises(AppError, match=r"EMAIL_URL: .*; smtp://host:port; allowed are smtp, smtps"):
+        env.address("EMAIL_URL", ("smtp", "smtps"))
+
+
+def test_an_address_is_taken_apart_and_unset_is_none(monkeypatch):
+    monkeypatch.setenv("EMAIL_URL", "smtps://me:pw@mail.example.org:465")
+    found = env.address("EMAIL_URL", ("smtp", "smtps"))
+    assert (found.scheme, found.username, found.hostname, found.port) == (
+        "smtps",
+        "me",
+        "mail.example.org",
+        465,
+    )
+    monkeypatch.delenv("EMAIL_URL")
+    assert env.address("EMAIL_URL", ("smtp", "smtps")) is None
+
+
 def test_a_secret_may_come_from_a_file(monkeypatch, tmp_path):
     (tmp_path / "key").write_text("from the file\n")
     monkeypatch.setenv("SECRET_KEY", "from the environment")

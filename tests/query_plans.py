@@ -17,7 +17,7 @@ def plan_of(function: Callable[..., Any], *args: Any) -> str:
     """
     with CaptureQueriesContext(connection) as found:
         function(*args)
-    asked = [query["sql"] for query in found if re.match(r"\s*(SELECT|DELETE)", query["sql"])]
+    asked = [q["sql"] for q in found if re.match(r"\s*(SELECT|DELETE|UPDATE|WITH)", q["sql"])]
     with connection.cursor() as cursor:
         plans = [_explain(cursor, sql) for sql in asked]
     assert plans, "no statement was run"

@@ -147,7 +147,7 @@ def get(incident_id: int) -> IncidentInfo | None:
 
 
 def get_many(run_id: int, incident_ids: Iterable[int]) -> list[IncidentInfo]:
-    """Some incidents of a run, oldest first. -- uses the primary key"""
+    """Some incidents of a run, oldest first. -- uses ix_incident_id"""
     rows = Incident.objects.filter(run_id=run_id, id__in=list(incident_ids)).order_by("id")
     return [_info(row) for row in rows]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -89,9 +89,15 @@ def actor_of(user: User | AnonymousUser) -> Actor | None:
 
 def require(actor: Actor | None, scope: str) -> Actor:
     """The actor, if it has `scope`; Forbidden says which role is missing."""
-    if actor is None or not actor.may(scope):
+    return require_any(actor, (scope,))
+
+
+def require_any(actor: Actor | None, scopes: Sequence[str]) -> Actor:
+    """The actor, if it has one of `scopes`; Forbidden says which."""
+    if actor is None or not any(actor.may(scope) for scope in scopes):
+        wanted = " or ".join(f'"{scope}"' for scope in scopes)
         raise Forbidden(
-            f'this needs the scope "{scope}"', hint="ask an administrator for a token or role"
+            f"this needs the scope {wanted}", hint="ask an administrator for a token or role"
         )
     return actor
 

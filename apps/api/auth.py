@@ -13,24 +13,24 @@ from ninja.security import APIKeyCookie, HttpBearer
 from ninja.security.base import AuthBase
 
 from apps.accounts.records import Actor
-from apps.accounts.services import actor_of, require, verify_token
+from apps.accounts.services import actor_of, require_any, verify_token
 from apps.core.http import json_error
 
 View = Callable[..., HttpResponse]
 
 
 class Token(HttpBearer):
-    """`Authorization: Bearer lg_...` with the scope this operation needs."""
+    """`Authorization: Bearer lg_...` with one of the scopes this operation needs."""
 
-    def __init__(self, scope: str) -> None:
-        self.scope = scope
+    def __init__(self, *scopes: str) -> None:
+        self.scopes = scopes
         super().__init__()
 
     def authenticate(self, request: HttpRequest, token: str) -> Actor:
         actor = verify_token(token)
         if actor is None:
             raise HttpError(401, "this token is unknown or revoked")
-        return require(actor, self.scope)
+        return require_any(actor, self.scopes)
 
 
 class Session(APIKeyCookie):
@@ -38,18 +38,22 @@ class Session(APIKeyCookie):
 
     param_name = "lastgood_session"
 
-    def __init__(self, scope: str) -> None:
-        self.scope = scope
+    def __init__(self, *scopes: str) -> None:
+        self.scopes = scopes
         super().__init__(csrf=True)
+
+    def _get_key(self, request: HttpRequest) -> str | None:
+        # The CSRF check may read the body: not for strangers.
+        return super()._get_key(request) if request.user.is_authenticated else None
 
     def authenticate(self, request: HttpRequest, key: str | None) -> Actor | None:
         actor = actor_of(request.user)
-        return require(actor, self.scope) if actor else None
+        return require_any(actor, self.scopes) if actor else None
 
 
-def needs(scope: str) -> list[AuthBase | Callable[..., object]]:
-    """The ways to prove `scope`."""
-    return [Token(scope), Session(scope)]
+def needs(*scopes: str) -> list[AuthBase | Callable[..., object]]:
+    """The ways to prove one of the scopes."""
+    return [Token(*scopes), Session(*scopes)]
 
 
 def signed_in(view: View) -> View:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
@@ -62,6 +62,10 @@ def _no_proof(request: HttpRequest, error: Any) -> HttpResponse:
     return _http_error(request, HttpError(401, "this needs a token or a session"))
 
 
+def _unreadable(request: HttpRequest, error: Any) -> HttpResponse:
+    return json_error(503, str(error), where="body", hint="send it again", Retry_After="1")
+
+
 def _not_found(request: HttpRequest, error: Any) -> HttpResponse:
     return json_error(404, "not found", where=request.path, hint=_HINTS[404])
 
@@ -73,3 +77,4 @@ def install(api: NinjaAPI) -> None:
     api.add_exception_handler(AuthenticationError, _no_proof)
     api.add_exception_handler(HttpError, _http_error)
     api.add_exception_handler(Http404, _not_found)
+    api.add_exception_handler(UnreadablePostError, _unreadable)

@@ -20,8 +20,9 @@ from apps.rollbacks.records import OrderInfo, ResumePoint, RollbackRequest
 router = Router(auth=needs("read"))
 MAX_WAIT_S = 25.0
 LOOK_EVERY_S = 0.5
-_slots = threading.BoundedSemaphore(8)
-"""Long polls a process holds at once: each costs a thread. More of them answer at once."""
+_slots = threading.BoundedSemaphore(2)
+"""Long polls a process holds at once: each costs one of its threads, and pages need them too
+(apps/core/bodies.py). More of them are answered at once."""
 
 
 def _shape(order: OrderInfo) -> dict[str, Any]:
@@ -107,7 +108,7 @@ class AcknowledgeIn(Schema):
 @router.post(
     "/runs/{key}/rollback/{order}/acknowledge",
     response=shapes.OrderOut,
-    auth=[*needs("ingest"), *needs("operate")],
+    auth=needs("ingest", "operate"),
     summary="A launcher takes an order on",
 )
 def acknowledge(

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import msgspec
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
@@ -66,6 +66,8 @@ def door(view: View) -> View:
         except AppError as error:
             status = error.status if isinstance(error, _BadLength) else 400
             return json_error(status, error.message, where=error.where, hint=error.hint)
+        except UnreadablePostError as error:
+            return json_error(503, str(error), hint="send it again", Retry_After="1")
         except SERVER_TROUBLE:
             return json_error(503, "the database does not answer", hint="retry", Retry_After="2")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.db import transaction
 
 from apps.accounts.records import Actor
-from apps.accounts.services import Forbidden, audit, require
+from apps.accounts.services import audit, require, require_any
 from apps.checkpoints import services as checkpoint_services
 from apps.checkpoints import store as checkpoints
 from apps.checkpoints.records import CheckpointInfo
@@ -105,8 +105,7 @@ def acknowledge(run_id: int, order_id: int, launch: str, actor: Actor) -> OrderI
     Needs the scope operate or ingest. Raises Refused for an empty name, NotFound, Conflict if
     another launch was first, and IllegalTransition if the order has ended.
     """
-    if not (actor.may("operate") or actor.may("ingest")):
-        raise Forbidden('this needs the scope "operate" or "ingest"')
+    require_any(actor, ("operate", "ingest"))
     launch = launch.replace("\x00", "").strip()[:500]
     if not launch:
         raise Refused(

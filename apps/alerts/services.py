@@ -130,6 +130,9 @@ class _Planner:
 
     def try_one(self, incident: IncidentInfo) -> int:
         """How many rows changed."""
+        told = [m for messages in self.existing[incident.id].values() for m in messages]
+        if lifecycle.forgotten(incident, told, self.now_ns):
+            return 0
         try:
             return len(self.plan(incident))
         except Exception:

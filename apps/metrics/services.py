@@ -93,8 +93,17 @@ def compact(run_id: int) -> int:
 
 
 def compact_due(limit: int = 100) -> int:
-    """Compacts every run that is due; how many hot blocks were moved. For the periodic task."""
-    return sum(compact(run_id) for run_id in store.runs_to_compact(limit))
+    """Compacts every run that is due; how many hot blocks were moved. For the periodic task.
+
+    A run whose blocks cannot be read is logged and keeps no other from its compaction.
+    """
+    moved = 0
+    for run_id in store.runs_to_compact(limit):
+        try:
+            moved += compact(run_id)
+        except AppError as error:
+            log.error("metrics.compact_failed", extra={"run": run_id, "reason": str(error)})
+    return moved
 
 
 def moved_signals(

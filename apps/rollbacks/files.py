@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from apps.rollbacks import resume, store
 from apps.runs import store as runs
 
 _END = ".json"
+log = logging.getLogger(__name__)
 
 
 def path_of(run_key: str) -> Path:
@@ -61,7 +63,16 @@ def sync_all() -> int:
         runs.get_run(unquote(path.name.removesuffix(_END))) for path in folder.glob(f"*{_END}")
     ]
     run_ids = {*store.active_runs(), *(run.id for run in named if run is not None)}
-    return sum(sync(run_id) for run_id in sorted(run_ids))
+    return sum(_try_one(run_id) for run_id in sorted(run_ids))
+
+
+def _try_one(run_id: int) -> bool:
+    """As `sync`; a file that cannot be written keeps no other from being written."""
+    try:
+        return sync(run_id)
+    except OSError:
+        log.exception("rollbacks.sync_failed", extra={"run": run_id})
+        return False
 
 
 @contextmanager

@@ -74,6 +74,15 @@ def test_due_runs_are_found_and_done_once():
 
 
 @pytest.mark.django_db
+def test_a_damaged_block_keeps_no_other_run_from_its_compaction(caplog):
+    write(rows_of([1.0] * 2_000), run=41)
+    write(rows_of([1.0] * 2_000), run=42)
+    HotBlock.objects.filter(run_id=41).update(cells=b"damaged")
+    assert services.compact_due() == 4
+    assert [r.message for r in caplog.records] == ["metrics.compact_failed"]
+
+
+@pytest.mark.django_db
 def test_a_failed_compaction_leaves_everything_as_it_was():
     write(rows_of(range(1_500)))
     with pytest.raises(RuntimeError), transaction.atomic():

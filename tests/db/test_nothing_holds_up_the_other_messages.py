@@ -7,7 +7,8 @@ from apps.alerts.services import SendPolicy
 from apps.alerts.transports.email.transport import RetryPolicy
 from apps.incidents import services as incidents
 from apps.runs import store as runs
-from tests.incident_samples import SECOND, at, explosion
+from tests.incident_samples import SECOND, WARN, at, explosion, finding
+from workers.tasks.alerts import send
 
 pytestmark = pytest.mark.django_db
 NOW = at(5000)
@@ -92,3 +93,27 @@ def test_a_message_that_somebody_else_has_sent_stays_sent(announced):
     store.put_back(claimed, NOW, "too late")
     found = next(d for d in store.deliveries() if d.incident_id == claimed.address.incident_id)
     assert (found.status, found.error) == ("sent", "")
+
+
+def test_a_warning_that_becomes_a_page_after_days_is_announced(settings):
+    settings.ALERT_RECIPIENTS = ["oncall@example.org"]
+    run_id, days = runs.ensure_run("slow"), NOW + 3 * 86_400 * SECOND
+    incidents.absorb(run_id, 0, [finding("s", "outlier", 1_000, WARN)], NOW)
+    services.plan(incidents.absorb(run_id, 0, [finding("s", "explosion", 1_000)], days), days)
+    assert [(d.kind, d.status) for d in store.deliveries()] == [("opening", "pending")]
+
+
+def test_what_nobody_was_told_of_for_days_is_not_announced_any_more(announced):
+    assert services.sweep(NOW + 3 * 86_400 * SECOND) == 0
+
+
+def test_a_sweep_that_stumbles_stops_no_message_that_is_due(announced, monkeypatch):
+    services.sweep(NOW)
+
+    def stumbling(now_ns):
+        raise ValueError("odd")
+
+    monkeypatch.setattr(services, "sweep", stumbling)
+    with pytest.raises(ValueError, match="odd"):
+        send()
+    assert {d.status for d in store.deliveries() if d.kind == "opening"} == {"sent"}

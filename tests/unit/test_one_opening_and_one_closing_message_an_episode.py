@@ -13,6 +13,7 @@ from apps.alerts.domain.lifecycle import (
     Status,
     Wanted,
     decide,
+    forgotten,
     over,
     still_wanted,
 )
@@ -147,7 +148,8 @@ def test_a_closing_message_is_dropped_when_the_incident_is_back():
 
 def test_what_happened_days_ago_is_not_announced_any_more():
     days = OPENED + 3 * 86_400 * SECOND
-    assert (Kind.OPENING, 0) not in _kinds(decide(incident(), [], days))
+    assert forgotten(incident(), [], days)
+    assert not forgotten(incident(), [_opening(Status.PENDING)], days)
     assert decide(_resolved(), [_opening()], days).wanted == ()
 
 

@@ -46,8 +46,8 @@ class AlertPolicy:
     before its suspect is known (1.4 s before, in a recorded silent corruption). hold_s: an episode
     that ended by itself must stay quiet this long before the closing message; each return makes it
     hold_growth times longer (up to hold_max_s), so a flapping signal sends ever fewer messages.
-    reminder_*: while nobody has acknowledged. late_s: incidents older than this are not announced
-    any more when the alert worker comes back (they stay on the page).
+    reminder_*: while nobody has acknowledged. late_s: incidents older than this that nobody was
+    told of are not announced any more when the alert worker comes back (they stay on the page).
     """
 
     settle_s: float = 10.0
@@ -147,6 +147,17 @@ def _closings(messages: Messages) -> int:
     return sum(kind is Kind.CLOSING and s in DONE for (kind, _), s in messages.items())
 
 
+def forgotten(
+    incident: IncidentInfo,
+    existing: Iterable[Message],
+    now_ns: int,
+    policy: AlertPolicy = DEFAULT_POLICY,
+) -> bool:
+    """Whether nobody was told of the incident when it was young. Asked by the periodic scan only:
+    a warning that becomes a page after days is news all the same."""
+    return not list(existing) and now_ns - incident.opened_at_ns > policy.late_s * _SECOND_NS
+
+
 def announced(existing: Iterable[Message]) -> bool:
     """Whether the first opening message needs no more planning."""
     return any((m.kind, m.seq) == (Kind.OPENING, 0) and m.status in DONE for m in existing)
@@ -171,8 +182,6 @@ def _opening(
         return []
     if episode > 0:
         return [] if status is Status.PENDING else [Wanted(Kind.OPENING, episode, now_ns)]
-    if now_ns - incident.opened_at_ns > policy.late_s * _SECOND_NS:
-        return []
     wait_s = 0.0 if incident.settled else policy.settle_s
     if ranks_logged and awaits_suspect(incident):
         wait_s = max(wait_s, policy.suspect_s)

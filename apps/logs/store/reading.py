@@ -17,6 +17,7 @@ from apps.runs import store as runs
 
 MAX_PAGE = 5_000
 MAX_LISTED = 10_000
+MAX_RANKS = 100_000
 WINDOW = 16
 _FROM_SEVERITY = {
     Severity.INFO: ("info", "warning", "error", "critical"),
@@ -207,7 +208,7 @@ def rank_activity(run_id: int, attempt: int) -> list[RankActivity]:
     by_place = {(p.node, p.local_rank): rank for rank, p in placed.items()}
     rows = RankLog.objects.filter(run_id=run_id, attempt=attempt).order_by("node", "slot")
     seen = []
-    for row in rows:
+    for row in rows[:MAX_RANKS]:
         rank = row.rank if row.rank is not None else by_place.get((row.node, row.local_rank))
         seen.append(
             RankActivity(

@@ -9,9 +9,9 @@ from apps.logs.domain.assemble import SKEW_NS, EventRow
 from apps.logs.domain.ranks import RankState
 from apps.logs.domain.settle import TriageState
 from apps.logs.models import Event, RankLog, Source, Triage
+from apps.logs.store.reading import MAX_RANKS
 from apps.logs.store.states import state_of
 
-MAX_RANKS = 100_000
 MAX_EVENTS = 10_000
 
 
@@ -56,15 +56,12 @@ def rank_states(run_id: int, attempt: int) -> list[RankState]:
 def event_rows(run_id: int, attempt: int, states: Iterable[RankState]) -> list[EventRow]:
     """Warnings and errors since the job's last step (less the clock tolerance), newest MAX_EVENTS.
 
-    -- uses ix_event_time
+    -- uses ix_event_time and the primary key of sources
     """
     newest = max((s.progress_ns for s in states if s.progress_ns is not None), default=None)
     rows = Event.objects.filter(run_id=run_id, attempt=attempt)
     if newest is not None:
         rows = rows.filter(time_ns__gte=newest - SKEW_NS)
-    names = dict(
-        Source.objects.filter(run_id=run_id, attempt=attempt).values_list("source_id", "name")
-    )
     # Tuples, not objects: an error storm brings thousands of rows.
     found = rows.order_by("-time_ns").values_list(
         "time_ns",
@@ -78,7 +75,10 @@ def event_rows(run_id: int, attempt: int, states: Iterable[RankState]) -> list[E
         "text",
         "message_at",
     )
+    events = list(found[:MAX_EVENTS])
+    files = Source.objects.filter(run_id=run_id, source_id__in={event[2] for event in events})
+    names = dict(files.values_list("source_id", "name"))
     return [
         EventRow(when, node, names.get(source, ""), channel, seq, local, rank, level, text[at:])
-        for when, node, source, channel, seq, local, rank, level, text, at in found[:MAX_EVENTS]
+        for when, node, source, channel, seq, local, rank, level, text, at in events
     ]

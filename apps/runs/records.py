@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NewType
-
-RunId = NewType("RunId", int)
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)

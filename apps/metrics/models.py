@@ -101,13 +101,17 @@ class Tier(models.Model):
 
 
 class Fresh(models.Model):
-    """A note "these rows no detector has seen", made by the write, taken by detect."""
+    """A note "these rows no detector has seen", made by the write, taken by detect.
+
+    last_step: NULL in notes of an older program: to the end of the attempt.
+    """
 
     pk = models.CompositePrimaryKey("run_id", "attempt", "fresh_id")
     run_id = models.BigIntegerField()
     attempt = models.IntegerField()
     fresh_id = models.BigIntegerField()
     first_step = models.BigIntegerField()
+    last_step = models.BigIntegerField(null=True)
     ranked = models.BooleanField()
 
 

@@ -63,8 +63,8 @@ def detect(run_id: int, attempt: int, now_ns: int) -> list[Finding]:
         found: list[Finding] = []
         if fresh.job_from is not None:
             found += _spikes(run_id, attempt, known, fresh.job_from)
-        if fresh.ranks_from is not None:
-            found += _rank_outliers(run_id, attempt, fresh.ranks_from)
+        if fresh.ranks is not None:
+            found += _rank_outliers(run_id, attempt, *fresh.ranks)
     return found
 
 
@@ -201,11 +201,14 @@ def _rows(
 # -- ranks ------------------------------------------------------------------------------------
 
 
-def _rank_outliers(run_id: int, attempt: int, fresh_from: int) -> list[Finding]:
-    """Judges the logged steps from `fresh_from` on, again where late ranks have arrived."""
+def _rank_outliers(run_id: int, attempt: int, first: int, last: int | None) -> list[Finding]:
+    """Judges the logged steps with news, again where late ranks have arrived.
+
+    Only these: a host that is far behind would else have every step after its own read each time.
+    """
     known = store.lock_detector(run_id, attempt, RANKS)
     series = local_losses(store.key_names(run_id, ranked=True))
-    points = store.read_rank_rows(run_id, attempt, series[0], fresh_from) if series else None
+    points = store.read_rank_rows(run_id, attempt, series[0], first, last) if series else None
     if points is None:
         return []
     state = _loaded(rank_outlier.load, known) or RankState()

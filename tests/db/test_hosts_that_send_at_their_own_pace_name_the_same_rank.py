@@ -38,6 +38,18 @@ def test_three_ranks_judge_nobody_four_of_eight_do_and_eight_are_quoted(run):
     assert first.key == second.key
 
 
+def test_a_host_that_is_behind_costs_only_its_own_steps(run, monkeypatch):
+    write(run, {0, 1, 2, 3})
+    read, asked = store.read_rank_rows, []
+    monkeypatch.setattr(
+        store, "read_rank_rows", lambda *where: asked.append(where[-2:]) or read(*where)
+    )
+    late = [r for r in recorded_rank_rows("sdc_rollback") if r.rank == 5 and 700 <= r.step <= 720]
+    store.write_rows(run, 0, late, source="logs")
+    detect(run, 0, 0)
+    assert asked == [(700, 720)]
+
+
 def test_a_state_of_another_version_is_begun_anew(run, caplog):
     store.lock_detector(run, 0, RANKS)
     store.save_detector(run, 0, RANKS, DetectorState(1, b"\x81\xa7version\x01"))

@@ -73,8 +73,8 @@ INSERT INTO metrics_coldblock (run_id, key_id, attempt, last_step, block_id, fir
 INSERT INTO metrics_tier (run_id, key_id, attempt, level, chunk, axis, cells)
   SELECT r, 1000 * r + k, 0, 6, c, '', '' FROM many, generate_series(1, 20) k,
   generate_series(0, 9) c;
-INSERT INTO metrics_fresh (run_id, attempt, fresh_id, first_step, ranked)
-  SELECT r, a, f, 1, false FROM many, generate_series(1, 20) a, generate_series(1, 10) f;
+INSERT INTO metrics_fresh (run_id, attempt, fresh_id, first_step, last_step, ranked)
+  SELECT r, a, f, 1, 2, false FROM many, generate_series(1, 20) a, generate_series(1, 10) f;
 INSERT INTO logs_source (run_id, source_id, attempt, node, name, generation, channel, end_offset,
   lines, skipped_lines)
   SELECT r, 1000 * r + s, s % 5, 'node-' || s, 'stderr.log', 0, 'stderr', 0, 0, 0

@@ -10,10 +10,12 @@ from apps.metrics.models import Detector
 
 @dataclass(frozen=True, slots=True)
 class FreshRows:
-    """Steps from which on new rows lie: of the job, and of ranks. None: no new rows."""
+    """Where new rows lie. job_from: step from which on there are some of the job, None: no new
+    rows. ranks: first and last step of those of ranks (last None: to the end), None: no new rows.
+    """
 
     job_from: int | None
-    ranks_from: int | None
+    ranks: tuple[int, int | None] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +52,14 @@ def take_fresh(run_id: int, attempt: int) -> FreshRows:
     A write that commits later leaves its note for the next call.
     """
     rows = query(
-        "DELETE FROM metrics_fresh WHERE run_id = %s AND attempt = %s RETURNING first_step, ranked",
+        "DELETE FROM metrics_fresh WHERE run_id = %s AND attempt = %s"
+        " RETURNING first_step, last_step, ranked",
         [run_id, attempt],
     )
-    job = [step for step, ranked in rows if not ranked]
-    ranks = [step for step, ranked in rows if ranked]
-    return FreshRows(min(job, default=None), min(ranks, default=None))
+    job = [first for first, _, ranked in rows if not ranked]
+    first = [first for first, _, ranked in rows if ranked]
+    last = [last for _, last, ranked in rows if ranked]
+    return FreshRows(
+        job_from=min(job, default=None),
+        ranks=(min(first), None if None in last else max(last)) if first else None,
+    )

@@ -65,8 +65,9 @@ def _watched(packed: Packed) -> bool:
 
 
 def _note_fresh(run_id: int, attempt: int, packed: Packed) -> None:
+    step = packed.axis.step
     execute(
-        "INSERT INTO metrics_fresh (run_id, attempt, fresh_id, first_step, ranked)"
-        " VALUES (%s, %s, nextval('metrics_fresh_id'), %s, %s)",
-        [run_id, attempt, int(packed.axis.step.min()), packed.ranked],
+        "INSERT INTO metrics_fresh (run_id, attempt, fresh_id, first_step, last_step, ranked)"
+        " VALUES (%s, %s, nextval('metrics_fresh_id'), %s, %s, %s)",
+        [run_id, attempt, int(step.min()), int(step.max()), packed.ranked],
     )

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from pydantic import Field
+
 from apps.api.errors import Missing
 from apps.incidents import store as incidents
 from apps.incidents.domain.incident import IncidentInfo
@@ -9,6 +13,8 @@ from apps.runs import store as runs
 from apps.runs.records import RunInfo
 
 MAX_LIMIT = 200
+Attempt = Annotated[int, Field(ge=0, lt=2**31)]
+Rank = Annotated[int, Field(ge=0, lt=2**31)]
 
 
 def run_of(key: str) -> RunInfo:

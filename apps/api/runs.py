@@ -11,7 +11,7 @@ from ninja import Query, Router, Schema
 
 from apps.api import shapes
 from apps.api.auth import needs
-from apps.api.lookup import capped, run_of
+from apps.api.lookup import Attempt, Rank, capped, run_of
 from apps.checkpoints import store as checkpoints
 from apps.core.errors import AppError
 from apps.core.http import json_response
@@ -24,6 +24,7 @@ from apps.runs import store as runs
 router = Router(auth=needs("read"))
 MAX_POINTS = 4_000
 MAX_KEYS = 20
+MAX_STEP = 2**62
 MAX_FILES = 64
 """Larger inventories are only counted in a list of checkpoints."""
 
@@ -59,8 +60,8 @@ class SeriesAsk(Schema):
     """keys: comma-separated. from, to: steps, both included. points: most buckets a series."""
 
     keys: str
-    attempt: int | None = None
-    rank: int | None = None
+    attempt: Attempt | None = None
+    rank: Rank | None = None
     points: int = 1000
 
 
@@ -95,9 +96,12 @@ def _step(request: HttpRequest, name: str) -> int | None:
     if not text:
         return None
     try:
-        return int(text)
+        step = int(text)
     except ValueError as error:
         raise AppError(f'"{text[:40]}" is not a step', where=f"query.{name}") from error
+    if abs(step) > MAX_STEP:
+        raise AppError(f"steps go up to {MAX_STEP}", where=f"query.{name}")
+    return step
 
 
 def _attempt(run_id: int, asked: int | None) -> int:
@@ -124,7 +128,7 @@ def get_layers(
     request: HttpRequest,
     key: str,
     prefix: str = "grad_norm/",
-    attempt: int | None = None,
+    attempt: Attempt | None = None,
     buckets: int = 240,
 ) -> HttpResponse:
     run = run_of(key)
@@ -143,7 +147,7 @@ def get_layers(
 class LogAsk(Schema):
     """ranks: comma-separated. severity: lowest shown. after: `next` of the page before."""
 
-    attempt: int | None = None
+    attempt: Attempt | None = None
     ranks: str = ""
     node: str | None = None
     severity: str = "debug"
@@ -165,6 +169,16 @@ def severity_of(name: str) -> Severity:
         ) from error
 
 
+def _ranks(text: str) -> tuple[int, ...]:
+    names = _names(text)
+    wrong = [name for name in names if not (name.isdecimal() and len(name) < 10)]
+    if wrong:
+        raise AppError(
+            f'"{wrong[0][:40]}" is not a rank', where="query.ranks", hint="numbers, comma-separated"
+        )
+    return tuple(map(int, names))
+
+
 @router.get("/runs/{key}/logs", response=shapes.LogPageOut, summary="Log lines, oldest first")
 def get_logs(request: HttpRequest, key: str, ask: Query[LogAsk]) -> HttpResponse:
     run = run_of(key)
@@ -172,7 +186,7 @@ def get_logs(request: HttpRequest, key: str, ask: Query[LogAsk]) -> HttpResponse
         LogQuery(
             run_id=run.id,
             attempt=ask.attempt,
-            ranks=tuple(int(r) for r in _names(ask.ranks) if r.isdigit()),
+            ranks=_ranks(ask.ranks),
             node=ask.node,
             min_severity=severity_of(ask.severity),
             text=ask.text,
@@ -194,7 +208,7 @@ def get_logs(request: HttpRequest, key: str, ask: Query[LogAsk]) -> HttpResponse
 
 
 @router.get("/runs/{key}/ranks", response=shapes.RankList, summary="Who spoke last, and how")
-def get_ranks(request: HttpRequest, key: str, attempt: int | None = None) -> dict[str, Any]:
+def get_ranks(request: HttpRequest, key: str, attempt: Attempt | None = None) -> dict[str, Any]:
     run = run_of(key)
     number = _attempt(run.id, attempt)
     seen = logs.rank_activity(run.id, number)

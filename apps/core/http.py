@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 from django.conf import settings
 from django.core.exceptions import DisallowedHost
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.request import split_domain_port
 from django.shortcuts import render
 
@@ -55,6 +55,18 @@ def server_error(request: HttpRequest) -> HttpResponse:
     return render(request, "500.html", status=500)
 
 
+class NoNul:
+    """NUL in an address is answered like any name that does not exist: Postgres holds no such."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if "\0" in request.path or "%00" in request.META.get("QUERY_STRING", ""):
+            return not_found(request, Http404())
+        return self.get_response(request)
+
+
 class SecurityHeaders:
     """Strict content security policy and friends on every answer."""
 
@@ -70,6 +82,9 @@ class SecurityHeaders:
             f"form-action 'self'; frame-ancestors 'none'; connect-src {connect}",
         )
         response.headers.setdefault("Permissions-Policy", "camera=(), microphone=()")
+        page = response.headers.get("Content-Type", "").startswith("text/html")
+        kept = "private, no-store" if page else "private, no-cache"
+        response.headers.setdefault("Cache-Control", kept)
         return response
 
     @staticmethod

@@ -1,0 +1,46 @@
+"""NUL, numbers beyond any column and digits of other scripts in addresses: refused, never a 500."""
+
+import pytest
+
+RUN = "runs/boom"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "runs/a%00b",
+        "runs/a%00b/series?keys=x",
+        f"{RUN}/series?keys=%00",
+        f"{RUN}/layers?prefix=a%00b",
+        f"{RUN}/logs?node=%00",
+        "incidents?run=a%00b",
+        "incidents?state=%00",
+    ],
+)
+def test_nothing_has_a_name_with_nul(ask, incident, path):
+    assert ask(path).status_code == 404
+
+
+def test_a_page_with_nul_is_not_there(operator):
+    assert operator.get("/runs/a%00b/").status_code == 404
+
+
+@pytest.mark.parametrize("attempt", [-1, 2**31, 2**63, 10**30])
+@pytest.mark.parametrize("door", ["series?keys=x&", "layers?", "logs?", "ranks?"])
+def test_an_attempt_beyond_any_run(ask, incident, door, attempt):
+    answer = ask(f"{RUN}/{door}attempt={attempt}")
+    assert answer.status_code == 422
+    assert answer.json()["where"].endswith("attempt")
+
+
+@pytest.mark.parametrize("name", ["from", "to"])
+@pytest.mark.parametrize("step", [2**63, -(2**63) - 1, 10**30])
+def test_a_step_beyond_any_training(ask, incident, name, step):
+    answer = ask(f"{RUN}/series?keys=x&{name}={step}")
+    assert (answer.status_code, answer.json()["where"]) == (400, f"query.{name}")
+
+
+@pytest.mark.parametrize("rank", ["x", "-1", str(2**31), "9" * 30, "9" * 5000, "%C2%B2"])
+def test_a_rank_that_is_none(ask, incident, rank):
+    answer = ask(f"{RUN}/logs?ranks=0,{rank}")
+    assert (answer.status_code, answer.json()["where"]) == (400, "query.ranks")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from apps.checkpoints.domain import inventory
 from apps.checkpoints.domain.verify import CheckpointFinding, Verification
@@ -67,8 +66,3 @@ class Check:
     complete: bool
     findings: tuple[CheckpointFinding, ...]
     checked_at_ns: int | None
-
-
-def finding_from_json(packed: Any) -> CheckpointFinding:
-    """A stored finding."""
-    return CheckpointFinding(str(packed["code"]), str(packed["message"]), bool(packed["fatal"]))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
 import zstandard
 
 from apps.checkpoints.domain import inventory
+from apps.checkpoints.domain.verify import CheckpointFinding
 from apps.checkpoints.models import Checkpoint, CheckpointMetadata, CheckpointResave
-from apps.checkpoints.records import Check, CheckpointInfo, NewCheckpoint, finding_from_json
+from apps.checkpoints.records import Check, CheckpointInfo, NewCheckpoint
+from apps.core.plain import packed
 
 MAX_LISTED = 1_000
 MAX_METADATA_BYTES = 8 * 1024 * 1024
@@ -55,7 +58,7 @@ def add(run_id: int, new: NewCheckpoint, check: Check) -> bool:
         inventory_digest=new.digest,
         framework=check.verification.framework,
         level=check.verification.level.value,
-        findings=[f.as_json() for f in check.findings],
+        findings=packed(check.findings),
         complete=check.complete,
     )
     where = {"run_id": run_id, "attempt": new.attempt, "step": new.step}
@@ -90,8 +93,8 @@ def add_resave(run_id: int, new: NewCheckpoint) -> bool:
 def resaved_files(run_id: int, attempt: int, step: int) -> list[dict[str, int]]:
     """The inventories of contradicting announcements, oldest first, at most 5."""
     rows = CheckpointResave.objects.filter(run_id=run_id, attempt=attempt, step=step)
-    packed = rows.order_by("saved_at_ns").values_list("files", flat=True)[:5]
-    return [inventory.unpack(bytes(files)) for files in packed]
+    stored = rows.order_by("saved_at_ns").values_list("files", flat=True)[:5]
+    return [inventory.unpack(bytes(files)) for files in stored]
 
 
 def add_metadata(run_id: int, attempt: int, step: int, content: bytes) -> bool:
@@ -131,7 +134,7 @@ def save_check(run_id: int, attempt: int, step: int, check: Check) -> None:
     Checkpoint.objects.filter(**where).update(
         framework=check.verification.framework,
         level=check.verification.level.value,
-        findings=[f.as_json() for f in check.findings],
+        findings=packed(check.findings),
         complete=check.complete,
         checked_at_ns=check.checked_at_ns,
     )
@@ -152,7 +155,7 @@ def _info(row: Checkpoint) -> CheckpointInfo:
         digest=row.inventory_digest,
         framework=row.framework,
         level=row.level,
-        findings=tuple(finding_from_json(f) for f in row.findings),
+        findings=msgspec.convert(row.findings, tuple[CheckpointFinding, ...]),
         complete=row.complete,
         checked_at_ns=row.checked_at_ns,
     )

@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 
 from apps.rollbacks.domain.state import (
     ACTIVE,
-    FINAL,
     Act,
     IllegalTransition,
     OrderState,
     transition,
 )
+
+FINAL = frozenset(OrderState) - ACTIVE
 
 
 def _do(state, act):

@@ -35,8 +35,6 @@ ACTIVE = frozenset((OrderState.REQUESTED, OrderState.ACKNOWLEDGED, OrderState.RE
 WAITING = frozenset((OrderState.REQUESTED, OrderState.ACKNOWLEDGED))
 """A launcher still has to obey an order in one of these."""
 
-FINAL = frozenset(OrderState) - ACTIVE
-
 _NEXT = {
     (OrderState.REQUESTED, Act.ACKNOWLEDGE): OrderState.ACKNOWLEDGED,
     (OrderState.REQUESTED, Act.RESUME): OrderState.RESUMED,

@@ -130,8 +130,9 @@ def _correlate(scene: _Scene, findings: Sequence[Finding]) -> list[IncidentChang
     if result.loose:
         store.save_findings(scene.run_id, result.loose, None)
     changes: list[IncidentChange] = []
+    keys = {finding.key for finding in fresh}
     for case in result.cases:
-        news = [f for f in case.findings if f.key in {f.key for f in fresh}]
+        news = [finding for finding in case.findings if finding.key in keys]
         changes += _apply(scene, known.get(case.ref), case, news)
     return changes
 

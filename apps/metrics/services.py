@@ -16,6 +16,7 @@ from apps.metrics.domain import rank_outlier
 from apps.metrics.domain.departures import Departure, DeparturePolicy, first_departure
 from apps.metrics.domain.rank_outlier import RankPolicy, RankState
 from apps.metrics.domain.rank_words import RankCase
+from apps.metrics.domain.reports import taken_back
 from apps.metrics.domain.roles import Roles, guess, local_losses, model_signals
 from apps.metrics.domain.rows import train_rows
 from apps.metrics.domain.spikes import SpikeDetector, TrainRow
@@ -143,16 +144,27 @@ def _spikes(run_id: int, attempt: int, known: DetectorState, fresh_from: int) ->
     """Judges the rows from `fresh_from` on.
 
     Rows that arrive late, below the cursor, would be lost to a causal detector. It is then built
-    again from the rows before them and judges everything from there on; findings keep their keys.
+    again from the rows before them and judges everything from there on. Findings keep their keys;
+    what is open and is not found again is taken back.
     """
     detector = _loaded(SpikeDetector.load, known)
     names = _names(run_id, detector)
     if "loss" not in names:
         return []
+    doubtful: list[Finding] = []
     if detector is None or known.step is None or fresh_from <= known.step:
+        told = [] if detector is None else detector.open_findings()
+        doubtful = [f for f in told if (f.onset_step or 0) >= fresh_from]
         detector = _seeded(run_id, attempt, names, fresh_from)
     detector.state.series = names
-    findings = detector.feed(_rows(run_id, attempt, names, fresh_from, None))
+    rows = _rows(run_id, attempt, names, fresh_from, None)
+    findings = detector.feed(rows)
+    if rows:
+        standing = {f.key for f in (*findings, *detector.open_findings())}
+        newest = rows[-1]
+        findings += [
+            taken_back(f, newest.step, newest.time_ns) for f in doubtful if f.key not in standing
+        ]
     state = DetectorState(detector.state.step, detector.dump())
     store.save_detector(run_id, attempt, SPIKES, state)
     return findings

@@ -86,6 +86,19 @@ def test_batches_that_overtake_each_other_give_the_same_findings(run):
     assert found["spike:a0:s1001"].kind == "explosion"
 
 
+def test_an_onset_that_late_rows_disprove_is_taken_back(run):
+    rows = recorded_rows("lrbump")
+    early = fed(run, [*rows[:1_001], *rows[1_040:1_060]], flush=1_021)
+    late = fed(run, rows[1_001:1_040])
+
+    assert [(f.key, f.page) for f in early.values()] == [("spike:a0:s1040", True)]
+    assert {f.key: (f.severity, f.closed_step is None) for f in late.values()} == {
+        "spike:a0:s1001": ("page", True),
+        "spike:a0:s1040": ("info", False),
+    }
+    assert "late rows" in late["spike:a0:s1040"].title
+
+
 def test_other_rows_of_old_steps_change_nothing(run):
     found = fed(run, recorded_rows("quiet"))
     write(run, [MetricRow(1_727, T0_NS, {"system/gpu.0.temp": 40.0})])

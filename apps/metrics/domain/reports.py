@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -157,6 +157,26 @@ def marked(here: Here, name: str, mark: Mark, change: Change | None) -> Finding:
         closed_time_ns=here.time_ns if mark.closed else None,
         evidence=(Evidence(words.rule, step=mark.seen_step), *_lr_evidence(here, change)),
         facts={"rule": words.rule, "before": mark.before, "value": mark.value} | _lr_facts(change),
+    )
+
+
+def taken_back(told: Finding, step: int, time_ns: int) -> Finding:
+    """A finding that rows which came late disprove: it is over and speaks for nothing.
+
+    step, time_ns: of the newest row.
+    """
+    text = f"late rows moved what was told of step {told.onset_step}"
+    return replace(
+        told,
+        severity=FindingSeverity.INFO,
+        title=f"taken back: {text}",
+        seen_step=step,
+        seen_time_ns=time_ns,
+        closed_step=step,
+        closed_time_ns=time_ns,
+        evidence=(Evidence(text, time_ns=time_ns, step=step, weight=-1),),
+        suspects=(),
+        facts={},
     )
 
 

@@ -131,6 +131,17 @@ class SpikeDetector:
             self._row(row)
         return sorted(self._found.values(), key=lambda f: (f.onset_step or 0, f.key))
 
+    def open_findings(self) -> list[Finding]:
+        """What was told and has not ended, as of the last row."""
+        state, episode = self.state, self.state.episode
+        here = reports.Here(state.attempt, state.series, state.step or 0, 0)
+        found = [reports.marked(here, name, mark, None) for name, mark in state.marks.items()]
+        if episode is not None:
+            policy = self._rules(episode)
+            if episode.page_step is not None or episode.out_rows > policy.outlier_rows:
+                found.append(reports.episode(here, episode, policy, None))
+        return found
+
     def start_attempt(self, attempt: int, series: dict[str, str]) -> None:
         """Keep the past as reference, forget what was open: the next row begins `attempt`."""
         state = self.state
@@ -212,7 +223,7 @@ class SpikeDetector:
         )
 
     def _outside(self, row: TrainRow, loss: float, episode: Episode) -> None:
-        policy = self.policy.up if episode.direction > 0 else self.policy.down
+        policy = self._rules(episode)
         episodes.take(episode, row.step, loss, policy)
         before = (episode.page_step, episode.out_rows > policy.outlier_rows)
         if episode.page_step is None:
@@ -227,6 +238,9 @@ class SpikeDetector:
             self._report_episode(row, episode, policy)
         if episode.closed_by:
             self._close(episode, policy)
+
+    def _rules(self, episode: Episode) -> EpisodePolicy:
+        return self.policy.up if episode.direction > 0 else self.policy.down
 
     def _report_episode(self, row: TrainRow, episode: Episode, policy: EpisodePolicy) -> None:
         loud = episode.peak / episode.scale > self.policy.info_z

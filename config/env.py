@@ -44,7 +44,7 @@ TABLE: tuple[Setting, ...] = (
     Setting("ALLOWED_HOSTS", "str", "127.0.0.1,localhost,[::1]", "Host names the site answers to."),
     Setting("INGEST_ACK", "always|everysec|commit", "always", "What an ingest answer waits for."),
     Setting("INGEST_MAX_BODY_BYTES", "int", "16777216", "Largest compressed ingest body."),
-    Setting("INGEST_MAX_INFLATED_BYTES", "int", "134217728", "Largest body after inflating."),
+    Setting("INGEST_MAX_INFLATED_BYTES", "int", "67108864", "Largest body after inflating."),
     Setting("INGEST_MAX_RATIO", "int", "200", "Largest inflated/compressed ratio over 1 MiB."),
     Setting("INGEST_RATE_BYTES_S", "int", "104857600", "Bytes a second a token may send."),
     Setting("INGEST_STREAM_MAX_BYTES", "int", "1073741824", "Unwritten bytes kept; beyond: 503."),

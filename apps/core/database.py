@@ -10,7 +10,15 @@ from django.db import InterfaceError, InternalError, OperationalError
 from apps.core.errors import AppError
 
 SERVER_TROUBLE: Final = (OperationalError, InterfaceError, InternalError)
-"""The server is away, full, read-only or ended the statement: not the fault of what is written."""
+"""The server is away, full, read-only or ended the statement: not the fault of what is written.
+Except for `is_too_much`."""
+
+
+def is_too_much(error: Exception) -> bool:
+    """Whether what is written is beyond a limit of Postgres (class 54: a key too long for an index,
+    too many columns ...). It comes as an OperationalError, but waiting does not help."""
+    state = getattr(error.__cause__, "sqlstate", None) or ""
+    return isinstance(error, SERVER_TROUBLE) and state.startswith("54")
 
 
 def from_url(url: str) -> dict[str, Any]:

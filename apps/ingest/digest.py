@@ -15,7 +15,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from apps.core.database import SERVER_TROUBLE
+from apps.core.database import SERVER_TROUBLE, is_too_much
 from apps.core.errors import AppError, BadPayload
 from apps.ingest import store, writes
 from apps.ingest.checkpoints.parse import parse as parse_checkpoints
@@ -103,23 +103,31 @@ def digest(envelopes: Sequence[Envelope], *, quarantine: bool = True) -> Digeste
     Raises one of SERVER_TROUBLE when Postgres is away: nothing was written then.
     """
     result = Digested()
-    decoded = [(envelope, _decoded(envelope)) for envelope in envelopes]
     with transaction.atomic():
         runs.lock_runs({envelope.run_id for envelope in envelopes})
-        for envelope, batch in decoded:
-            if isinstance(batch, AppError):
-                _refuse(envelope, batch, result, quarantine=quarantine)
-                continue
-            try:
-                with transaction.atomic():
-                    _write(envelope, batch, result)
-            except SERVER_TROUBLE:
-                raise
-            except Exception as error:
-                log.exception("ingest.write_failed", extra={"batch": envelope.batch_id})
-                reason = BadPayload(f"could not be written: {type(error).__name__}: {error}")
-                _refuse(envelope, reason, result, quarantine=quarantine)
+        for envelope in envelopes:
+            # Decoded one after the other: a group of large bodies would not fit into memory.
+            refusal = _taken(envelope, _decoded(envelope), result)
+            if refusal is not None:
+                _refuse(envelope, refusal, result, quarantine=quarantine)
     return result
+
+
+def _taken(envelope: Envelope, batch: Any, result: Digested) -> AppError | None:
+    """Writes a batch, in a savepoint of its own; why not, if it cannot be written."""
+    if isinstance(batch, AppError):
+        return batch
+    try:
+        with transaction.atomic():
+            _write(envelope, batch, result)
+    except AppError as error:
+        return error
+    except Exception as error:
+        if isinstance(error, SERVER_TROUBLE) and not is_too_much(error):
+            raise
+        log.exception("ingest.write_failed", extra={"batch": envelope.batch_id})
+        return BadPayload(f"could not be written: {type(error).__name__}: {error}")
+    return None
 
 
 def _refuse(envelope: Envelope, error: AppError, result: Digested, *, quarantine: bool) -> None:

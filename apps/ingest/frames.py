@@ -15,8 +15,9 @@ Attempt = Annotated[int, Meta(ge=0, lt=2**31)]
 Whole = Annotated[int, Meta(ge=0, le=2**62)]
 Shift = Annotated[int, Meta(ge=-(2**62), le=2**62)]
 NO_NUL = "^[^\\x00]*$"
-Node = Annotated[str, Meta(min_length=1, max_length=255, pattern=NO_NUL)]
+Node = Annotated[str, Meta(min_length=1, max_length=253, pattern=NO_NUL)]
 MAX_HEADER_BYTES = 4 << 20
+MAX_VALUES = 2_000_000
 
 
 def split(body: bytes, header_type: type[T]) -> tuple[T, memoryview]:
@@ -24,9 +25,23 @@ def split(body: bytes, header_type: type[T]) -> tuple[T, memoryview]:
     end = body.find(b"\n", 0, MAX_HEADER_BYTES)
     if end < 0:
         raise BadPayload(
-            "no header line", where="body", hint="the first line is a JSON object, then raw bytes"
+            f"no header line within {MAX_HEADER_BYTES} bytes",
+            where="body",
+            hint="the first line is a JSON object, then raw bytes",
         )
     return decode(body[:end], header_type, inside="header"), memoryview(body)[end + 1 :]
+
+
+def weigh(data: bytes) -> None:
+    """BadPayload for JSON of more than MAX_VALUES values.
+
+    Three bytes of text become sixty of objects. Commas and brackets are counted wherever they
+    stand: never too few. Half a GB a second at worst.
+    """
+    if data.count(b",") + data.count(b"[") + data.count(b"{") > MAX_VALUES:
+        raise BadPayload(
+            f"more than {MAX_VALUES} values", where="body", hint="send smaller batches"
+        )
 
 
 def decode(data: bytes, kind: type[T], *, inside: str = "") -> T:
@@ -34,6 +49,7 @@ def decode(data: bytes, kind: type[T], *, inside: str = "") -> T:
 
     Fields that `kind` does not have are ignored: newer senders may say more.
     """
+    weigh(data)
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, RecursionError) as error:

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST
 from apps.accounts.records import Actor
 from apps.accounts.services import Forbidden, require, verify_token
 from apps.core.clock import now_ns
-from apps.core.database import SERVER_TROUBLE
+from apps.core.database import SERVER_TROUBLE, is_too_much
 from apps.core.errors import AppError
 from apps.core.http import json_error, json_response
 from apps.ingest import frames, services
@@ -68,7 +68,9 @@ def door(view: View) -> View:
             return json_error(status, error.message, where=error.where, hint=error.hint)
         except UnreadablePostError as error:
             return json_error(503, str(error), hint="send it again", Retry_After="1")
-        except SERVER_TROUBLE:
+        except SERVER_TROUBLE as error:
+            if is_too_much(error):
+                return json_error(400, "a name is too long", where="body", hint="use shorter names")
             return json_error(503, "the database does not answer", hint="retry", Retry_After="2")
 
     return csrf_exempt(require_POST(guarded))

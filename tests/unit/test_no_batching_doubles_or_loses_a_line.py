@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.logs.domain.coverage import Coverage, accept
+from apps.logs.domain.coverage import MAX_GAPS, Coverage, accept
 
 SIZE = 10
 LINES = 12
@@ -56,3 +56,15 @@ def test_a_longer_reading_of_a_partial_line_is_kept_under_its_new_part():
 
 def test_a_resent_segment_adds_nothing():
     assert not send(Coverage(50), 1, 4).keep
+
+
+def test_only_the_newest_gaps_are_kept():
+    gaps = tuple((at, at + 5) for at in range(0, 10 * MAX_GAPS, 10))
+    done = accept(Coverage(10 * MAX_GAPS, gaps), 10 * MAX_GAPS + 5, 10 * MAX_GAPS + 10, [])
+    assert done.coverage.gaps == (*gaps[1:], (10 * MAX_GAPS, 10 * MAX_GAPS + 5))
+
+
+def test_lines_of_a_segment_fill_the_gaps_they_lie_in():
+    done = accept(Coverage(50, ((5, 8), (22, 25), (40, 41))), 0, 60, list(range(0, 60, 10)))
+    assert list(zip(done.keep, done.seq, strict=True)) == [(0, 5), (2, 22), (4, 40), (5, 50)]
+    assert done.coverage == Coverage(60)

@@ -1,5 +1,7 @@
 """W&B records other than history: run, config, summary, system metrics, console, exit."""
 
+import time
+
 import pytest
 
 from apps.ingest.wandb.descriptor import MESSAGES
@@ -116,3 +118,11 @@ def test_a_run_without_an_exit_record_has_no_exit_code():
 
 def test_preempting():
     assert read(record(23, b"")).preempting
+
+
+def test_a_line_in_very_many_pieces_takes_no_longer_than_its_bytes():
+    began = time.process_time()
+    (line,) = read(*[output(b"x" * 100)] * 30_000).console
+
+    assert len(line.text) == 3_000_000
+    assert time.process_time() - began < 5

@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
+from apps.core.errors import BadPayload
 from apps.ingest import frames
+
+MAX_LINES = 1_000_000
+
+
+_INT4 = msgspec.Meta(ge=0, lt=2**31)
 
 
 class Segment(msgspec.Struct, frozen=True):
     """A byte range of one file. offset: where it starts in the file."""
 
-    source: str
-    channel: str
+    source: Annotated[str, msgspec.Meta(min_length=1, max_length=500, pattern=frames.NO_NUL)]
+    channel: Literal["stderr", "stdout", "console"]
     offset: frames.Whole
     bytes: frames.Whole
     seen_ns: frames.Whole
-    local_rank: frames.Whole | None = None
-    generation: frames.Whole = 0
+    local_rank: Annotated[int, _INT4] | None = None
+    generation: Annotated[int, _INT4] = 0
     partial: bool = False
 
 
 class _Header(msgspec.Struct, frozen=True):
     v: Literal[1]
-    segments: list[Segment]
+    segments: Annotated[list[Segment], msgspec.Meta(max_length=10_000)]
     attempt: frames.Attempt | None = None
     node: frames.Node | None = None
     time_shift_ns: frames.Shift = 0
@@ -43,6 +49,8 @@ class LogBatch:
 
 def parse(body: bytes) -> LogBatch:
     """The segments of a body; BadPayload if header and bytes do not fit."""
+    if body.count(b"\n") > MAX_LINES + 1:
+        raise BadPayload(f"more than {MAX_LINES} lines", where="body", hint="send smaller batches")
     header, rest = frames.split(body, _Header)
     pieces = frames.cut(rest, [s.bytes for s in header.segments], "segments[].bytes")
     return LogBatch(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
@@ -11,6 +11,7 @@ import orjson
 
 from apps.core.errors import BadPayload
 from apps.core.records import MetricRow
+from apps.ingest import frames
 
 MAX_ROWS = 100_000
 MAX_KEYS = 20_000
@@ -44,12 +45,25 @@ def parse(body: bytes, *, received_ns: int) -> MetricBatch:
     attempt = found.get("attempt")
     if attempt is not None and not (_whole(attempt) and 0 <= attempt < 2**31):
         raise BadPayload(f"{attempt!r} is not an attempt", where="attempt", hint="0, 1, 2 ...")
-    return MetricBatch(
-        attempt, tuple(_row(row, f"rows[{at}]", received_ns) for at, row in enumerate(rows))
-    )
+    return MetricBatch(attempt, tuple(_rows(rows, received_ns)))
+
+
+def _rows(rows: list[Any], received_ns: int) -> Iterator[MetricRow]:
+    names: set[str] = set()
+    for at, row in enumerate(rows):
+        read = _row(row, f"rows[{at}]", received_ns)
+        names.update(read.values)
+        if len(names) > MAX_KEYS:
+            raise BadPayload(
+                f"more than {MAX_KEYS} different names in a body",
+                where=f"rows[{at}].values",
+                hint="is a number part of the names?",
+            )
+        yield read
 
 
 def _json(body: bytes) -> Any:
+    frames.weigh(body)
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError:

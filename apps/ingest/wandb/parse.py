@@ -115,7 +115,7 @@ class _Collector:
     rows: list[MetricRow] = field(default_factory=list)
     system: list[SystemSample] = field(default_factory=list)
     console: list[ConsoleLine] = field(default_factory=list)
-    open_lines: dict[str, tuple[int, bytes]] = field(default_factory=dict)
+    open_lines: dict[str, tuple[int, list[bytes]]] = field(default_factory=dict)
     summary: dict[bytes, bytes] = field(default_factory=dict)
     config: dict[bytes, bytes] = field(default_factory=dict)
     run: dict[str, Any] = field(default_factory=dict)
@@ -311,22 +311,25 @@ def _output(collector: _Collector, data: bytes) -> None:
     message = MESSAGES["Output"].FromString(data)
     stream = "stdout" if message.output_type == 1 else "stderr"
     time_ns = _time(collector, message, "timestamp") or collector.now_ns
-    begun_ns, begun = collector.open_lines.pop(stream, (time_ns, b""))
-    *lines, rest = (begun + message.line).split(b"\n")
-    for line in lines:
-        collector.console.append(ConsoleLine(begun_ns, stream, _line(line)))
-        begun_ns = time_ns
+    begun_ns, pieces = collector.open_lines.pop(stream, (time_ns, []))
+    *ends, rest = message.line.split(b"\n")
+    for end in ends:
+        collector.console.append(ConsoleLine(begun_ns, stream, _line([*pieces, end])))
+        begun_ns, pieces = time_ns, []
     if rest:
-        collector.open_lines[stream] = (begun_ns, rest)
+        pieces.append(rest)
+    if pieces:
+        collector.open_lines[stream] = (begun_ns, pieces)
 
 
 def _close_lines(collector: _Collector) -> None:
-    for stream, (time_ns, line) in sorted(collector.open_lines.items()):
-        collector.console.append(ConsoleLine(time_ns, stream, _line(line)))
+    for stream, (time_ns, pieces) in sorted(collector.open_lines.items()):
+        collector.console.append(ConsoleLine(time_ns, stream, _line(pieces)))
 
 
-def _line(raw: bytes) -> str:
+def _line(pieces: Sequence[bytes]) -> str:
     """What a terminal would show in the end: a progress bar is its last state."""
+    raw = b"".join(pieces)
     return raw.rstrip(b"\r").rpartition(b"\r")[2].decode("utf-8", "replace")
 
 

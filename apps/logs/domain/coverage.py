@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 Span = tuple[int, int]
+MAX_GAPS = 1_000
+"""Kept per file; older ones are given up: what comes for them later is not taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,7 @@ def accept(coverage: Coverage, start: int, end: int, seqs: Sequence[int]) -> Acc
 
     A segment behind the stored end opens a gap; one that reaches into a gap fills it. A line
     whose beginning is stored but whose end is not (its first part came as a partial line) is
-    kept whole, under the offset of its first new byte. O(lines + gaps).
+    kept whole, under the offset of its first new byte. O(lines + gaps), and at most MAX_GAPS gaps.
     """
     if start == coverage.end and not coverage.gaps:
         return Accepted(range(len(seqs)), seqs, Coverage(max(end, start)), None)
@@ -39,23 +42,21 @@ def accept(coverage: Coverage, start: int, end: int, seqs: Sequence[int]) -> Acc
     missing = [*coverage.gaps, *([opened] if opened else [])]
     stored_end = max(coverage.end, start)
     keep, new_seq = [], []
+    ahead = bisect_right(missing, start, key=_end)
     for number, seq in enumerate(seqs):
         line_end = seqs[number + 1] if number + 1 < len(seqs) else end
-        first = _first_missing(seq, line_end, missing, stored_end)
-        if first is not None:
+        while ahead < len(missing) and missing[ahead][1] <= seq:
+            ahead += 1
+        first = max(seq, missing[ahead][0] if ahead < len(missing) else stored_end)
+        if first < line_end:
             keep.append(number)
             new_seq.append(first)
     left = tuple(piece for gap in missing for piece in _without(gap, start, end))
-    return Accepted(keep, new_seq, Coverage(max(stored_end, end), left), opened)
+    return Accepted(keep, new_seq, Coverage(max(stored_end, end), left[-MAX_GAPS:]), opened)
 
 
-def _first_missing(seq: int, line_end: int, gaps: Sequence[Span], stored_end: int) -> int | None:
-    """First byte of [seq, line_end) that is not stored, or None."""
-    for start, end in gaps:
-        first = max(seq, start)
-        if first < min(line_end, end):
-            return first
-    return max(seq, stored_end) if line_end > stored_end else None
+def _end(gap: Span) -> int:
+    return gap[1]
 
 
 def _without(gap: Span, start: int, end: int) -> list[Span]:

@@ -13,6 +13,8 @@ _JOB_VALUE = re.compile(r"\b(lm loss|grad norm|learning rate): *([-+.\deE]+|nan|
 _JOB_KEYS = {"lm loss": "train/loss", "grad norm": "train/grad_norm", "learning rate": "train/lr"}
 _NON_FINITE = frozenset({"nan", "-nan", "inf", "-inf", "+inf", "infinity", "-infinity"})
 _PAIR = re.compile(r"\b(pid|world_size|world|host)=(\S+)")
+_PID_DIGITS, _RANK_DIGITS = 18, 7
+_MAX_NODE, _MAX_DEVICE = 253, 200
 _DEVICE = re.compile(r"\bdevice=(.+)$")
 
 
@@ -82,15 +84,15 @@ def placement(message: str, line: LogLine, node: str | None) -> Placement | None
     device = _DEVICE.search(message)
     return Placement(
         rank=line.rank,
-        node=node or pairs.get("host"),
+        node=node or pairs.get("host", "")[:_MAX_NODE] or None,
         local_rank=line.local_rank,
-        pid=_integer(pairs["pid"]),
-        world_size=_integer(pairs.get("world_size", pairs.get("world", ""))),
-        device=device[1].strip() if device is not None else None,
+        pid=_integer(pairs["pid"], _PID_DIGITS),
+        world_size=_integer(pairs.get("world_size", pairs.get("world", "")), _RANK_DIGITS),
+        device=device[1].strip()[:_MAX_DEVICE] if device is not None else None,
         time_ns=line.time_ns,
     )
 
 
-def _integer(text: str) -> int | None:
+def _integer(text: str, most_digits: int) -> int | None:
     digits = text.rstrip(",;)")
-    return int(digits) if digits.isdigit() and len(digits) < 19 else None
+    return int(digits) if digits.isdecimal() and len(digits) <= most_digits else None

@@ -9,9 +9,6 @@ from apps.core.sql import execute, query
 from apps.logs.domain.coverage import Coverage
 from apps.logs.domain.lines import ParsedSegment, SegmentMeta
 
-MAX_GAPS = 1_000
-"""Kept per file; older ones are given up."""
-
 FileKey = tuple[str, int]
 
 # -- uses logs_source_is_one_file and the primary key of logs_gap
@@ -119,6 +116,6 @@ def save_files(run_id: int, files: Iterable[OpenFile]) -> None:
         if file.had_gaps:
             execute(_DROP_GAPS, [run_id, file.source_id])
         if file.coverage.gaps:
-            gaps = file.coverage.gaps[-MAX_GAPS:]
+            gaps = file.coverage.gaps
             spans = ([start for start, _ in gaps], [end for _, end in gaps])
             execute(_ADD_GAPS, [run_id, file.source_id, *spans])

@@ -24,7 +24,9 @@ def _order(name: str) -> tuple[int, list[tuple[int, int | str]]]:
     tail = name.rpartition("/")[2].lower()
     place = 0 if tail.startswith(FIRST) else 2 if tail in LAST else 1
     parts: list[tuple[int, int | str]] = [
-        (0, int(part)) if part.isdigit() else (1, part) for part in re.split(r"(\d+)", tail) if part
+        (0, int(part)) if part.isdecimal() else (1, part)
+        for part in re.split(r"(\d+)", tail)
+        if part
     ]
     return place, parts
 

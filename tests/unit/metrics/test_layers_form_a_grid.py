@@ -45,3 +45,10 @@ def test_z_is_robust(cells, z):
 
 def test_a_far_cell_stands_out():
     assert robust_z([1.0, 1.1, 0.9, 1.0, 50.0])[-1] > 100
+
+
+def test_a_name_may_end_in_any_sign():
+    assert in_network_order(["grad_norm/h.2²", "grad_norm/h.10", "grad_norm/²"])[0:2] == [
+        "grad_norm/h.2²",
+        "grad_norm/h.10",
+    ]

@@ -139,6 +139,19 @@ def test_the_picture_is_told_in_numbers():
     )
 
 
+@pytest.mark.parametrize(
+    ("onset", "words"),
+    [
+        (3, "median 1 before, nothing logged yet from step 3 on, no NaN"),
+        (2, "median 1 before, median 1 from step 2 on, no NaN"),
+        (None, "median 1, no NaN"),
+    ],
+)
+def test_what_is_not_logged_yet_is_not_called_broken(onset, words):
+    curve = Curve("loss", np.arange(3, dtype=np.int64), np.ones(3), onset)
+    assert describe(curve) == f"loss, steps 0 to 2: {words}"
+
+
 @pytest.mark.parametrize("values", [[], [np.nan, np.inf], [np.nan]])
 def test_nothing_finite_makes_no_picture(values):
     step = np.arange(len(values), dtype=np.int64)

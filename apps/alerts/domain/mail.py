@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from apps.alerts.domain.lifecycle import Kind
 from apps.core.records import Candidate, Evidence, Finding, FindingSeverity
-from apps.core.words import duration, many
+from apps.core.words import duration, many, number
 from apps.incidents.domain.incident import IncidentInfo, IncidentState
 from apps.incidents.domain.summary import telling
 
@@ -174,7 +174,7 @@ def candidate_lines(candidates: tuple[Candidate, ...], limit: int = 3) -> list[s
         hours = candidate.lost_gpu_hours
         cost = f"{candidate.lost_steps:,} steps to redo"
         if hours is not None:
-            cost += f", {hours:.1f} GPU-hours"
+            cost += f", {number(hours)} GPU-hours"
         level = candidate.level.replace("_", " ")
         lines.append(f"step {candidate.step:,} (attempt {candidate.attempt}): {level}, {cost}")
     return lines

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from apps.core.records import Candidate, Evidence
-from apps.core.words import many
+from apps.core.words import many, number
 from apps.rollbacks.domain.cost import CostBasis, lost_gpu_hours, lost_steps
 from apps.rollbacks.domain.lineage import Branch, Stretch, contains, past
 
@@ -263,5 +263,5 @@ def _warnings(checkpoint: SavedCheckpoint) -> tuple[Evidence, ...]:
 def _price(checkpoint: SavedCheckpoint, cost: CostBasis) -> Evidence:
     steps = lost_steps(cost, checkpoint.step)
     hours = lost_gpu_hours(cost, checkpoint.step)
-    spent = "an unknown number of GPU-hours" if hours is None else f"{hours:.2f} GPU-hours"
+    spent = "an unknown number of GPU-hours" if hours is None else f"{number(hours)} GPU-hours"
     return Evidence(f"{many(steps, 'step')} would be done again: {spent}", weight=0)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from apps.core.words import number
+
 WIDTH_PX, HEIGHT_PX, _DPI = 600, 240, 100
 _LARGEST = 1e30
 _BLUE, _CRITICAL, _TEXT, _BORDER = "#0072B2", "#B3261E", "#1F2328", "#D0D7DE"
@@ -27,23 +29,21 @@ def describe(curve: Curve) -> str:
     """The curve in words and numbers, for the alt text and the text part; "" without a point."""
     if len(curve.step) == 0:
         return ""
-    finite = np.isfinite(curve.value)
-    broken = int(len(curve.value) - finite.sum())
+    broken = int(np.count_nonzero(~np.isfinite(curve.value)))
     span = f"{curve.name}, steps {curve.step[0]:,} to {curve.step[-1]:,}"
-    parts = [f"{span}: {_middle(curve, before=True)} before", f"{_middle(curve, before=False)}"]
+    end = f"{broken} NaN or inf" if broken else "no NaN"
     if curve.onset_step is None:
-        parts = [f"{span}: median {np.median(curve.value[finite]):.3g}"] if finite.any() else [span]
-    else:
-        parts[1] += f" from step {curve.onset_step:,} on"
-    parts.append(f"{broken} NaN or inf" if broken else "no NaN")
-    return ", ".join(parts)
+        return f"{span}: {_middle(curve.value)}, {end}"
+    before = _middle(curve.value[curve.step < curve.onset_step])
+    since = _middle(curve.value[curve.step >= curve.onset_step])
+    return f"{span}: {before} before, {since} from step {curve.onset_step:,} on, {end}"
 
 
-def _middle(curve: Curve, *, before: bool) -> str:
-    onset = curve.onset_step if curve.onset_step is not None else 0
-    side = curve.step < onset if before else curve.step >= onset
-    chosen = curve.value[side & np.isfinite(curve.value)]
-    return f"median {np.median(chosen):.3g}" if len(chosen) else "no finite value"
+def _middle(values: npt.NDArray[np.float64]) -> str:
+    finite = values[np.isfinite(values)]
+    if len(finite):
+        return f"median {number(float(np.median(finite)))}"
+    return "no finite value" if len(values) else "nothing logged yet"
 
 
 def draw(curve: Curve) -> bytes:

@@ -143,4 +143,4 @@ def test_only_checkpoints_one_may_go_back_to_are_offered_at_most_three():
     steps = [_candidate(1050, eligible=False), *(_candidate(s) for s in (900, 750, 600, 450))]
     lines = candidate_lines(tuple(steps))
     assert [line.split(" (")[0] for line in lines] == ["step 900", "step 750", "step 600"]
-    assert lines[0].endswith("headers verified, 100 steps to redo, 1.2 GPU-hours")
+    assert lines[0].endswith("headers verified, 100 steps to redo, 1.25 GPU-hours")

@@ -8,7 +8,9 @@ from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 
 OPEN = ("/health/", "/login/", "/static/")
-"""Paths anybody may open. Below /api/ each view checks its token or session itself."""
+"""Paths anybody may open."""
+CHECKED = ("/api/", "/graphql", "/files/", "/sdk/otel/")
+"""Below these each view checks its token, session or signed address itself."""
 
 
 class LoginRequired:
@@ -18,6 +20,6 @@ class LoginRequired:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if request.path.startswith((*OPEN, "/api/")) or request.user.is_authenticated:
+        if request.path.startswith((*OPEN, *CHECKED)) or request.user.is_authenticated:
             return self.get_response(request)
         return redirect_to_login(request.get_full_path())

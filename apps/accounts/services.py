@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import string
 import time
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -29,8 +30,11 @@ class Forbidden(AppError):
     """The actor lacks a scope."""
 
 
-def make_token(name: str, scopes: list[str], *, actor: Actor = SYSTEM) -> str:
-    """A new API token; shown once, only its hash is kept. AppError for a bad name or scope."""
+def make_token(name: str, scopes: list[str], *, actor: Actor = SYSTEM, wandb: bool = False) -> str:
+    """A new API token; shown once, only its hash is kept. AppError for a bad name or scope.
+
+    wandb: in a form that `wandb` accepts.
+    """
     if not 0 < len(name) <= 200:
         raise AppError("a token needs a name of 1-200 characters", hint="say who will use it")
     wrong = sorted(set(scopes) - set(SCOPES))
@@ -38,11 +42,17 @@ def make_token(name: str, scopes: list[str], *, actor: Actor = SYSTEM) -> str:
         raise AppError(
             f"unknown scope {', '.join(wrong) or '(none)'}", hint=f"use {', '.join(SCOPES)}"
         )
-    secret = f"lg_{secrets.token_urlsafe(32)}"
+    secret = _wandb_secret() if wandb else f"lg_{secrets.token_urlsafe(32)}"
     with transaction.atomic():
         token_id = store.add_token(name, secret, scopes)
         audit(actor, "token.created", f"token {token_id}", after={"name": name, "scopes": scopes})
     return secret
+
+
+def _wandb_secret() -> str:
+    """238 random bits. The client takes 40 letters and digits behind "local-"."""
+    letters = string.ascii_letters + string.digits
+    return "local-" + "".join(secrets.choice(letters) for _ in range(40))
 
 
 def verify_token(secret: str) -> Actor | None:

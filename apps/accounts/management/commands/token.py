@@ -18,6 +18,7 @@ class Command(BaseCommand):
         parser.add_argument("name", help="who will use it, for example gpu-a01")
         parser.add_argument("--scope", default="read", help="comma-separated: read,ingest,operate")
         parser.add_argument("--revoke", action="store_true", help="end all tokens of this name")
+        parser.add_argument("--wandb", action="store_true", help="a key that `wandb` accepts")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["revoke"]:
@@ -25,7 +26,7 @@ class Command(BaseCommand):
             return
         scopes = [scope.strip() for scope in options["scope"].split(",") if scope.strip()]
         try:
-            self.stdout.write(make_token(options["name"], scopes))
+            self.stdout.write(make_token(options["name"], scopes, wandb=options["wandb"]))
         except AppError as error:
             raise CommandError(str(error)) from error
 

@@ -24,8 +24,10 @@ from apps.ingest.inflate import InflateLimits, inflate
 from apps.ingest.logs.parse import parse as parse_logs
 from apps.ingest.metrics.parse import parse as parse_metrics
 from apps.ingest.nodes.parse import parse as parse_nodes
+from apps.ingest.wandb.lines import parse_stream
 from apps.ingest.wandb.parse import decode as decode_wandb
 from apps.ingest.wandb.parse import parse_body as open_wandb
+from apps.ingest.wandb.write import write_stream
 from apps.runs import store as runs
 
 log = logging.getLogger(__name__)
@@ -63,6 +65,7 @@ def _parse_wandb(body: bytes, envelope: Envelope) -> writes.WandbRecords:
 PROTOCOLS: dict[str, Protocol] = {
     "logs": Protocol(lambda body, _: parse_logs(body), writes.write_logs),
     "wandb": Protocol(_parse_wandb, writes.write_wandb),
+    "file_stream": Protocol(lambda body, _: parse_stream(body), write_stream),
     "metrics": Protocol(
         lambda body, env: parse_metrics(body, received_ns=env.received_ns), writes.write_metrics
     ),

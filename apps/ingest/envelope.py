@@ -17,7 +17,9 @@ ENCODINGS: Final = ("identity", "gzip", "zstd")
 class Envelope(msgspec.Struct, frozen=True, array_like=True):
     """One accepted request. body is still compressed. run_id 0: no run (node events).
 
-    It may wait through an upgrade: a new layout gets a new version. token: the token's name.
+    It may wait through an upgrade: a new layout gets a new version, fields at the end with a
+    default do not. token: the token's name. attempt, writer: for protocols whose bodies do not
+    say which process they are of.
     """
 
     version: Literal[1]
@@ -29,6 +31,8 @@ class Envelope(msgspec.Struct, frozen=True, array_like=True):
     token: str
     received_ns: int
     body: bytes
+    attempt: int | None = None
+    writer: str = ""
 
 
 _DECODER = msgspec.msgpack.Decoder(Envelope)

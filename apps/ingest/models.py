@@ -75,3 +75,30 @@ class Analysis(models.Model):
                 name="ix_analysis_due",
             )
         ]
+
+
+class WandbProcess(models.Model):
+    """The process that writes a W&B run now: who gets what the client sends without saying which
+    process it is. said: hash of its first UpsertBucket. begun: lines of it have come."""
+
+    run_id = models.BigIntegerField(primary_key=True)
+    attempt = models.IntegerField()
+    said = models.CharField(max_length=64)
+    begun = models.BooleanField(default=False)
+
+
+class WandbFile(models.Model):
+    """Which lines of one file of a W&B process are stored: [0, end_line) without the gaps.
+
+    writer: "" unless several processes write one run. first_ns: time of line 0. tail: last line.
+    """
+
+    pk = models.CompositePrimaryKey("run_id", "attempt", "writer", "file")
+    run_id = models.BigIntegerField()
+    attempt = models.IntegerField()
+    writer = models.CharField(max_length=64)
+    file = models.CharField(max_length=64)
+    end_line = models.BigIntegerField()
+    gaps = models.JSONField(default=list)
+    first_ns = models.BigIntegerField(null=True)
+    tail = models.TextField(blank=True)

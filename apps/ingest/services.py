@@ -50,15 +50,16 @@ class IngestStatus:
     analysis_errors: list[tuple[int, str]]
 
 
-def accept(envelope: Envelope, *, sender: str) -> None:
+def accept(envelope: Envelope, *, sender: str, keep_bad: bool = False) -> None:
     """Takes the envelope; returns once it is durable. sender: whose rate counts (a token's id).
 
     With INGEST_ACK=commit it is written at once, BadPayload raised, and the next round of a writer
-    or the periodic job analyses it: a sender never waits for that. Otherwise raises Refused when
+    or the periodic job analyses it: a sender never waits for that. keep_bad: a bad body goes to
+    quarantine in place of the error, for clients that give up on one. Otherwise raises Refused when
     the sender is too fast (429), the stream full or Valkey away (503).
     """
     if settings.INGEST_ACK == "commit":
-        digest([envelope], quarantine=False)
+        digest([envelope], quarantine=keep_bad)
         return
     try:
         answer = stream.append(

@@ -51,12 +51,12 @@ def sender(request: HttpRequest) -> Actor:
     return require(actor, "ingest")
 
 
-def door(view: View) -> View:
+def door(view: View, who: Callable[[HttpRequest], Actor] = sender) -> View:
     """POST only, no CSRF (tokens, not cookies), every error in the one shape."""
 
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         try:
-            return view(request, sender(request), *args, **kwargs)
+            return view(request, who(request), *args, **kwargs)
         except Forbidden as error:
             known = bool(request.headers.get("Authorization"))
             return json_error(403 if known else 401, error.message, hint=error.hint)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from django.utils import timezone
 
@@ -13,7 +14,7 @@ from apps.ingest.checkpoints.parse import CheckpointBatch
 from apps.ingest.envelope import Envelope
 from apps.ingest.logs.parse import LogBatch
 from apps.ingest.metrics.parse import MetricBatch
-from apps.ingest.wandb.parse import SystemSample, WandbBatch, WandbBody
+from apps.ingest.wandb.parse import ConsoleLine, SystemSample, WandbBatch, WandbBody
 from apps.logs import store as logs
 from apps.logs.domain.lines import TEE, ParsedSegment, SegmentMeta, parse_segment
 from apps.metrics.store import write_rows
@@ -31,7 +32,7 @@ class Written:
     counts: Mapping[str, int] = field(default_factory=dict)
 
 
-def _write_rows(
+def add_rows(
     run_id: int, attempt: int | None, rows: Sequence[MetricRow], *, source: str
 ) -> Written:
     """Rows, cut at restarts, into their attempts."""
@@ -61,7 +62,7 @@ def _progress(rows: Sequence[MetricRow]) -> Progress:
 
 def write_metrics(envelope: Envelope, batch: MetricBatch) -> Written:
     """Rows that came as JSON."""
-    return _write_rows(envelope.run_id, batch.attempt, batch.rows, source="http")
+    return add_rows(envelope.run_id, batch.attempt, batch.rows, source="http")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +76,15 @@ class WandbRecords:
 def write_wandb(envelope: Envelope, records: WandbRecords) -> Written:
     """Records of a `.wandb` file: history, system metrics, console, config, summary, exit."""
     body, found, run_id = records.body, records.batch, envelope.run_id
-    written = _write_rows(run_id, body.attempt, found.rows, source="wandb")
+    written = add_rows(run_id, body.attempt, found.rows, source="wandb")
     attempt = max(written.attempts, default=None)
     if attempt is None:
         began_ns = found.run.started_ns if found.run else None
         at_ns = found.system[0].time_ns if found.system else envelope.received_ns
         attempt = runs.settle_attempt(run_id, body.attempt, began_ns or at_ns).number
-    points = _write_system(run_id, attempt, found.system)
-    lines = _write_console(envelope, attempt, records)
+    points = add_system(run_id, attempt, found.system)
+    printed = Printed(f"wandb/{body.file}", body.node, found.console, body.time_shift_ns)
+    lines = add_console(envelope, attempt, printed)
     progress = Progress(
         project=found.run.project if found.run else None,
         exit_code=found.exit_code,
@@ -100,32 +102,46 @@ def write_wandb(envelope: Envelope, records: WandbRecords) -> Written:
     return Written(written.attempts | {attempt}, counts)
 
 
-def _write_console(envelope: Envelope, attempt: int, records: WandbRecords) -> int:
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """Console lines, and the file they make up. time_shift_ns: is in their times already."""
+
+    source: str
+    node: str | None
+    lines: Sequence[ConsoleLine]
+    time_shift_ns: int = 0
+
+
+def add_console(envelope: Envelope, attempt: int, printed: Printed) -> int:
     """What the process printed, as lines of a file that grows by what each batch brings.
 
     They repeat the files of rank 0 where those are followed too, so they are marked as copies.
+    Lines of one second make one segment. How many lines were stored.
     """
-    body, lines = records.body, records.batch.console
-    if not lines:
+    run_id, shift_ns = envelope.run_id, printed.time_shift_ns
+    offset = logs.end_offset(run_id, attempt, printed.node, printed.source) if printed.lines else 0
+    parsed = []
+    for _, group in groupby(printed.lines, key=lambda line: line.time_ns // 1_000_000_000):
+        lines = list(group)
+        meta = SegmentMeta(
+            source=printed.source,
+            channel=TEE,
+            local_rank=None,
+            node=printed.node,
+            offset=offset,
+            seen_ns=lines[0].time_ns - shift_ns,
+            time_shift_ns=shift_ns,
+        )
+        data = "".join(f"{line.text}\n" for line in lines).encode("utf-8", "replace")
+        parsed.append(parse_segment(meta, data))
+        offset += len(data)
+    if not parsed:
         return 0
-    source = f"wandb/{body.file}"
-    meta = SegmentMeta(
-        source=source,
-        channel=TEE,
-        local_rank=None,
-        node=body.node,
-        offset=logs.end_offset(envelope.run_id, attempt, body.node, source),
-        seen_ns=lines[0].time_ns - body.time_shift_ns,
-        time_shift_ns=body.time_shift_ns,
-    )
-    parsed = parse_segment(meta, "".join(f"{line.text}\n" for line in lines).encode())
-    done = logs.write_lines(
-        envelope.run_id, attempt, body.node, [parsed], batch_id=f"{envelope.batch_id}/console"
-    )
-    return done.lines
+    name = f"{envelope.batch_id}/console"
+    return logs.write_lines(run_id, attempt, printed.node, parsed, batch_id=name).lines
 
 
-def _write_system(run_id: int, attempt: int, samples: Sequence[SystemSample]) -> int:
+def add_system(run_id: int, attempt: int, samples: Sequence[SystemSample]) -> int:
     """System metrics have a time but no step: they are put at the newest step of the attempt."""
     if not samples:
         return 0

@@ -7,6 +7,7 @@ import contextlib
 import pytest
 
 from tests.system.processes import Foreground
+from tests.wandb_client import Client
 
 
 @pytest.fixture
@@ -29,3 +30,10 @@ def stub(tmp_path_factory):
     running.line("Lastgood is ready")
     yield running
     running.close()
+
+
+@pytest.fixture(scope="session")
+def wandb(stack, tmp_path_factory):
+    """The real `wandb` client, set up for the shared stack."""
+    key = stack.manage("token", "wandb", "--scope", "ingest", "--wandb").strip()
+    return Client(tmp_path_factory.mktemp("client"), key, stack.url)

@@ -1,0 +1,213 @@
+"""The GraphQL requests of the `wandb` client: what it asks, and how the answers look. Pure.
+
+No GraphQL engine: the client compiles its operations in, so each is known by its name.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from apps.core.errors import BadPayload
+from apps.ingest.wandb.values import storable
+
+ENTITY: Final = "lastgood"
+DEFAULT_PROJECT: Final = "uncategorized"
+_NAMED = re.compile(r"\s*(?:query|mutation)\s+(\w+)")
+_PROBED_TYPE = re.compile(r"(\w+)\s*:\s*__type\b")
+_SYNC_PROGRAM = re.compile(r"(?:[/\\]wandb(?:\.exe|[/\\]__main__\.py)?|-m wandb(?:\.\w+)*)$")
+"""What `wandb sync` says it is, in place of the training script."""
+_LABELS: Final = {
+    "displayName": "wandb/name",
+    "groupName": "wandb/group",
+    "jobType": "wandb/job_type",
+    "notes": "wandb/notes",
+    "commit": "wandb/commit",
+    "tags": "wandb/tags",
+    "host": "wandb/host",
+    "program": "wandb/program",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One request. name: "" if it has none."""
+
+    name: str
+    variables: Mapping[str, Any]
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class Upsert:
+    """What UpsertBucket says of a run. config: strict JSON, values unwrapped, labels as "wandb/…".
+
+    first: of its process, which then says where it runs. copied: by `wandb sync`, not the training.
+    """
+
+    key: str
+    project: str
+    host: str | None
+    first: bool
+    resumed: bool
+    copied: bool
+    config: Mapping[str, Any]
+    settings: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resumable:
+    """What a process that resumes must know. Counts are of lines that are stored."""
+
+    project: str
+    key: str
+    config: Mapping[str, Any]
+    history: int
+    events: int
+    output: int
+    history_tail: str
+    events_tail: str
+
+
+def parse_request(body: bytes) -> Operation:
+    """The operation of a request; old clients name it in the text only. Raises BadPayload."""
+    try:
+        request = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise BadPayload(f"is not JSON ({error})", where="body") from None
+    if not isinstance(request, dict):
+        raise BadPayload("is not a JSON object", where="body")
+    query, variables = request.get("query"), request.get("variables")
+    variables = {} if variables is None else variables
+    if not isinstance(query, str) or not isinstance(variables, dict):
+        raise BadPayload("query must be a text, variables an object", where="body")
+    named = request.get("operationName") or ((m := _NAMED.match(query)) and m[1]) or ""
+    return Operation(str(named), variables, query)
+
+
+def text_of(variables: Mapping[str, Any], *names: str) -> str:
+    """The first of these variables that is a text; "" if none is."""
+    return next((v for name in names if isinstance(v := variables.get(name), str)), "")
+
+
+def probed_types(query: str) -> dict[str, Any]:
+    """The answer to an old client that asks what the server's types can do: nothing extra."""
+    return {alias: {"fields": [], "inputFields": []} for alias in _PROBED_TYPE.findall(query)}
+
+
+def upsert_of(variables: Mapping[str, Any]) -> Upsert:
+    """The run of an UpsertBucket. BadPayload if its configuration is no JSON."""
+    host, program = text_of(variables, "host"), text_of(variables, "program")
+    config = _unwrapped(text_of(variables, "config"))
+    settings = {key: value for key, value in config.items() if key != "_wandb"}
+    labels = {own: variables[name] for name, own in _LABELS.items() if variables.get(name)}
+    return Upsert(
+        key=text_of(variables, "name"),
+        project=text_of(variables, "project") or DEFAULT_PROJECT,
+        host=host or None,
+        first=bool(host and program),
+        resumed=bool(variables.get("id")),
+        copied=bool(_SYNC_PROGRAM.search(program)),
+        config=storable({**config, **labels}),
+        settings=orjson.dumps(storable(settings), option=orjson.OPT_SORT_KEYS).decode(),
+    )
+
+
+def _unwrapped(text: str) -> dict[str, Any]:
+    """Configuration without the {"value": …} around each entry. NaN and Infinity may be bare."""
+    try:
+        config = json.loads(text or "{}")
+    except (ValueError, RecursionError) as error:
+        raise BadPayload(f"is not JSON ({error})", where="config") from None
+    if not isinstance(config, dict):
+        raise BadPayload("is not a JSON object", where="config")
+    return {
+        key: entry["value"] if isinstance(entry, dict) and "value" in entry else entry
+        for key, entry in config.items()
+    }
+
+
+def viewer(name: str) -> dict[str, Any]:
+    """Who the token is. serverInfo: asked in the same request by old clients."""
+    return {
+        "viewer": {
+            "id": name,
+            "entity": ENTITY,
+            "username": name,
+            "email": "",
+            "flags": "{}",
+            "teams": {"edges": [{"node": {"name": ENTITY}}]},
+        },
+        "serverInfo": {"cliVersionInfo": None, "latestLocalVersionInfo": None},
+    }
+
+
+def features() -> dict[str, Any]:
+    """What the server can do beyond the oldest protocol."""
+    names = ("STRUCTURED_CONSOLE_LOGS", "FILESTREAM_GZIP")
+    return {"serverInfo": {"features": [{"name": name, "isEnabled": True} for name in names]}}
+
+
+def upserted(upsert: Upsert, *, inserted: bool) -> dict[str, Any]:
+    """The run as the client wants it back.
+
+    historyLineCount is always 0: it is where a process that does not resume would begin to count
+    its lines, and each process has an attempt of its own.
+    """
+    project = {"id": upsert.project, "name": upsert.project, "entity": _entity()}
+    bucket = {
+        "id": upsert.key,
+        "name": upsert.key,
+        "displayName": upsert.config.get("wandb/name") or upsert.key,
+        "description": None,
+        "config": "{}",
+        "sweepName": None,
+        "project": project,
+        "historyLineCount": 0,
+    }
+    return {"upsertBucket": {"bucket": bucket, "inserted": inserted}}
+
+
+def resume_status(found: Resumable | None) -> dict[str, Any]:
+    """Where a process that resumes goes on; no bucket: there is nothing to resume."""
+    if found is None:
+        return {"model": {"id": "", "name": "", "entity": _entity(), "bucket": None}}
+    config = {key: {"value": value} for key, value in found.config.items() if key != "_wandb"}
+    bucket = {
+        "id": found.key,
+        "name": found.key,
+        "summaryMetrics": "{}",
+        "displayName": found.config.get("wandb/name") or found.key,
+        "logLineCount": found.output,
+        "historyLineCount": found.history,
+        "eventsLineCount": found.events,
+        "historyTail": _tail(found.history_tail),
+        "eventsTail": _tail(found.events_tail),
+        "config": orjson.dumps(
+            {key: value for key, value in config.items() if not key.startswith("wandb/")}
+        ).decode(),
+        "tags": found.config.get("wandb/tags") or [],
+        "notes": found.config.get("wandb/notes"),
+        "wandbConfig": '{"t":{}}',
+    }
+    model = {"id": found.project, "name": found.project, "entity": _entity(), "bucket": bucket}
+    return {"model": model}
+
+
+def _tail(line: str) -> str:
+    return orjson.dumps([line] if line else []).decode()
+
+
+def _entity() -> dict[str, str]:
+    return {"id": ENTITY, "name": ENTITY}
+
+
+def file_targets(key: str, targets: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """Where each (name, address) is to be uploaded."""
+    files = [{"name": name, "uploadUrl": url} for name, url in targets]
+    return {"createRunFiles": {"runID": key, "uploadHeaders": [], "files": files}}

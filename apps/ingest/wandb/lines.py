@@ -1,0 +1,175 @@
+"""Bodies of the `wandb` client's file_stream -> numbered lines, and what the lines say. Pure."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import orjson
+
+from apps.core.errors import BadPayload
+from apps.core.records import MetricRow
+from apps.ingest.wandb.parse import ConsoleLine, SystemSample
+from apps.ingest.wandb.values import Numbers, storable
+
+HISTORY: Final = "wandb-history.jsonl"
+EVENTS: Final = "wandb-events.jsonl"
+SUMMARY: Final = "wandb-summary.json"
+OUTPUT: Final = "output.log"
+NUMBERED: Final = (HISTORY, EVENTS, OUTPUT)
+_LAST_LINE = 2**53
+_LAST_STEP = 2**62
+_LAST_TIME_S = 9_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Lines of one file; lines[i] is number offset + i of what its process wrote."""
+
+    file: str
+    offset: int
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamBatch:
+    """One body. exit_code: set when the process says that it is through."""
+
+    pieces: tuple[Piece, ...]
+    exit_code: int | None
+    preempting: bool
+
+
+def parse_stream(body: bytes) -> StreamBatch:
+    """The pieces of a body; BadPayload naming the field at fault."""
+    found = _loads(body)
+    if not isinstance(found, dict):
+        raise BadPayload("must be a JSON object", where="body")
+    files = found.get("files", {})
+    if not isinstance(files, dict):
+        raise BadPayload("must be an object", where="files")
+    code = found.get("exitcode")
+    done = found.get("complete") is True
+    return StreamBatch(
+        pieces=tuple(_piece(name, piece) for name, piece in files.items()),
+        exit_code=int(code) if done and isinstance(code, int) and abs(code) < 2**31 else None,
+        preempting=found.get("preempting") is True,
+    )
+
+
+def _piece(name: str, piece: Any) -> Piece:
+    where = f"files.{name[:100]}"
+    offset = piece.get("offset") if isinstance(piece, dict) else None
+    content = piece.get("content") if isinstance(piece, dict) else None
+    if type(offset) is not int or not 0 <= offset <= _LAST_LINE:
+        raise BadPayload("offset must be a whole number", where=where)
+    if not isinstance(content, list) or not all(isinstance(line, str) for line in content):
+        raise BadPayload("content must be a list of texts", where=where)
+    return Piece(name, offset, tuple(content))
+
+
+def _loads(text: bytes | str) -> Any:
+    """JSON in which NaN and Infinity may be bare; None if it is none."""
+    for loads in (orjson.loads, json.loads):
+        try:
+            return loads(text)
+        except (ValueError, RecursionError):
+            continue
+    return None
+
+
+def stamp_ns(line: str) -> int | None:
+    """The time a line carries (`_timestamp`), which tells one process's line from another's."""
+    found = _loads(line)
+    return _nanoseconds(found.get("_timestamp")) if isinstance(found, dict) else None
+
+
+def _nanoseconds(seconds: Any) -> int | None:
+    usual = isinstance(seconds, int | float) and 0 < seconds < _LAST_TIME_S
+    return round(seconds * 1e6) * 1000 if usual else None
+
+
+def history_rows(lines: Sequence[str], now_ns: int, numbers: Numbers) -> list[MetricRow]:
+    """One row a line that has a step. What is no number is counted in numbers.skipped.
+
+    A row without a time gets that of the row before it, the first now_ns.
+    """
+    rows: list[MetricRow] = []
+    for line in lines:
+        found = _loads(line)
+        step = _step(found.get("_step")) if isinstance(found, dict) else None
+        if step is None:
+            numbers.skipped["row without a step"] += 1
+            continue
+        before_ns = rows[-1].time_ns if rows else now_ns
+        time_ns = _nanoseconds(found.get("_timestamp")) or before_ns
+        rows.append(MetricRow(step, time_ns, _values(found, numbers)))
+    return rows
+
+
+def _values(found: Mapping[str, Any], numbers: Numbers) -> dict[str, float]:
+    values = dict[str, float]()
+    for key, value in found.items():
+        name = numbers.names[key.encode("utf-8", "replace")]
+        if name:
+            numbers.add(values, name, value)
+    return values
+
+
+def _step(value: Any) -> int | None:
+    whole = isinstance(value, int | float) and math.isfinite(value) and value == int(value)
+    return int(value) if whole and 0 <= value <= _LAST_STEP else None
+
+
+def system_samples(lines: Sequence[str], now_ns: int, numbers: Numbers) -> list[SystemSample]:
+    """System metrics of each line, keys "system/<name>"."""
+    samples = []
+    for line in lines:
+        found = _loads(line)
+        if not isinstance(found, dict):
+            numbers.skipped["unreadable"] += 1
+            continue
+        named = _values(found, numbers)
+        values = {f"system/{key.removeprefix('system.')}": value for key, value in named.items()}
+        if values:
+            time_ns = _nanoseconds(found.get("_timestamp")) or now_ns
+            samples.append(SystemSample(time_ns, values))
+    return samples
+
+
+def console_lines(lines: Sequence[str], now_ns: int) -> list[ConsoleLine]:
+    """What the process printed. The stamps are UTC, as the client writes them."""
+    return [_console_line(line, now_ns) for line in lines]
+
+
+def _console_line(line: str, now_ns: int) -> ConsoleLine:
+    found = _loads(line) if line.startswith("{") else None
+    if isinstance(found, dict) and isinstance(found.get("content"), str):
+        stream = "stderr" if found.get("level") == "error" else "stdout"
+        stamp, text = str(found.get("ts", "")), found["content"]
+    else:
+        stream = "stderr" if line.startswith("ERROR ") else "stdout"
+        stamp, _, text = line.removeprefix("ERROR ").partition(" ")
+        if _iso_ns(stamp) is None:
+            text = line
+    text = text.rstrip("\r\n").replace("\n", " ").replace("\x00", "\ufffd")
+    return ConsoleLine(_iso_ns(stamp) or now_ns, stream, text)
+
+
+def _iso_ns(stamp: str) -> int | None:
+    try:
+        at = datetime.fromisoformat(stamp)
+    except ValueError:
+        return None
+    seconds = at.replace(tzinfo=at.tzinfo or UTC).timestamp()
+    return _nanoseconds(seconds)
+
+
+def summary_of(lines: Sequence[str]) -> dict[str, Any]:
+    """The summary, which always comes whole: strict JSON, without the client's own entries."""
+    found = _loads(lines[-1]) if lines else None
+    return storable(found) if isinstance(found, dict) else {}

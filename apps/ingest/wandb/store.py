@@ -1,0 +1,129 @@
+"""Statements about the processes that write W&B runs, and the lines of theirs that are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from apps.core.errors import BadPayload
+from apps.core.sql import execute
+from apps.ingest.models import WandbFile, WandbProcess
+from apps.ingest.wandb.lines import EVENTS, HISTORY, NUMBERED, Piece, stamp_ns
+from apps.logs.domain.coverage import Accepted, Coverage, accept
+
+MAX_GAPS = 1_000
+"""Kept per file; older ones are given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """The process that writes a run now."""
+
+    attempt: int
+    said: str
+    begun: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Who wrote a line: the attempt, and which process if several write one run."""
+
+    run_id: int
+    attempt: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class FreshLines:
+    """What of a piece was new. gaps: opened by it. missing: change of the lines not here."""
+
+    lines: Sequence[str]
+    repeated: int
+    gaps: int
+    missing: int
+
+
+def process(run_id: int) -> Process | None:
+    """The process that writes the run now. -- uses the primary key"""
+    row = WandbProcess.objects.filter(pk=run_id).first()
+    return Process(row.attempt, row.said, row.begun) if row else None
+
+
+def set_process(run_id: int, attempt: int, said: str) -> None:
+    """From now on the run is written by this process."""
+    WandbProcess.objects.update_or_create(
+        run_id=run_id, defaults={"attempt": attempt, "said": said, "begun": False}
+    )
+
+
+def note_begun(run_id: int) -> None:
+    """Lines of the run's process have come."""
+    WandbProcess.objects.filter(pk=run_id, begun=False).update(begun=True)
+
+
+def continue_lines(run_id: int, before: int, attempt: int) -> None:
+    """The lines of `attempt` are numbered on from where those of `before` ended."""
+    sql = """
+        INSERT INTO ingest_wandbfile (run_id, attempt, writer, file, end_line, gaps, tail)
+        SELECT run_id, %s, writer, file, end_line, '[]', tail FROM ingest_wandbfile
+        WHERE run_id = %s AND attempt = %s
+        ON CONFLICT DO NOTHING
+    """
+    execute(sql, [attempt, run_id, before])
+
+
+def ends(run_id: int, attempt: int) -> dict[str, tuple[int, str]]:
+    """file -> (number of its next line, last line), of a lone process. -- uses the primary key"""
+    rows = WandbFile.objects.filter(run_id=run_id, attempt=attempt, writer="", file__in=NUMBERED)
+    return {row.file: (row.end_line, row.tail) for row in rows}
+
+
+def take(writer: Writer, piece: Piece) -> FreshLines:
+    """The lines of the piece that are not stored yet; they count as stored from here on.
+
+    Holds no lock: the caller holds the run's row. BadPayload if another process used the same
+    numbers, so that nothing is taken for a repeat that is none.
+    """
+    key = {
+        "run_id": writer.run_id,
+        "attempt": writer.attempt,
+        "writer": writer.name,
+        "file": piece.file,
+    }
+    row = WandbFile.objects.filter(**key).first() or WandbFile(**key, end_line=0, gaps=[])
+    _check_first(row, piece)
+    before = Coverage(row.end_line, tuple((start, end) for start, end in row.gaps))
+    numbers = range(piece.offset, piece.offset + len(piece.lines))
+    found = accept(before, numbers.start, numbers.stop, numbers)
+    if found.coverage.end > row.end_line and piece.lines:
+        row.tail = piece.lines[-1].replace("\x00", "")
+    row.end_line, row.gaps = found.coverage.end, [list(gap) for gap in found.coverage.gaps]
+    row.gaps = row.gaps[-MAX_GAPS:]
+    row.save()
+    return _fresh(piece, before, found)
+
+
+def _fresh(piece: Piece, before: Coverage, found: Accepted) -> FreshLines:
+    return FreshLines(
+        lines=[piece.lines[number] for number in found.keep],
+        repeated=len(piece.lines) - len(found.keep),
+        gaps=int(found.opened is not None),
+        missing=_size(found.coverage) - _size(before),
+    )
+
+
+def _size(coverage: Coverage) -> int:
+    return sum(end - start for start, end in coverage.gaps)
+
+
+def _check_first(row: WandbFile, piece: Piece) -> None:
+    if piece.offset or not piece.lines or piece.file not in (HISTORY, EVENTS):
+        return
+    first_ns = stamp_ns(piece.lines[0])
+    if row.first_ns is not None and first_ns != row.first_ns:
+        raise BadPayload(
+            "another process has sent other lines under these numbers",
+            where=f"files.{piece.file}",
+            hint="two processes wrote one W&B run at once, or two copies of it were synced",
+        )
+    row.first_ns = first_ns

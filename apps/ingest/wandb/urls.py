@@ -1,0 +1,13 @@
+"""The addresses of the `wandb` client, mounted at the root."""
+
+from django.urls import path
+
+from apps.ingest.wandb import views
+
+urlpatterns = [
+    path("graphql", views.graphql_door),
+    path("files/<str:entity>/<str:project>/<str:key>/file_stream", views.file_stream_door),
+    path("files/upload/<str:ticket>", views.upload, name="wandb-upload"),
+    path("sdk/otel/v1/metrics", views.telemetry),
+    path("sdk/otel/v1/logs", views.telemetry),
+]

@@ -1,0 +1,173 @@
+"""The addresses the `wandb` client talks to. Nothing that passes is answered with a 4xx here: the
+client gives up on one for the rest of its run."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable
+from typing import Any
+
+from django.conf import settings
+from django.core import signing
+from django.core.exceptions import RequestDataTooBig
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_http_methods
+
+from apps.accounts.records import Actor
+from apps.accounts.services import require, verify_token
+from apps.core.clock import now_ns
+from apps.core.database import SERVER_TROUBLE
+from apps.core.errors import AppError
+from apps.core.http import json_error, json_response
+from apps.ingest import services
+from apps.ingest.envelope import ENCODINGS, Envelope, batch_id
+from apps.ingest.store import count
+from apps.ingest.views import door
+from apps.ingest.wandb import graphql, store
+from apps.ingest.wandb import services as wandb
+from apps.runs import services as runs
+from apps.runs import store as runs_store
+from apps.runs.records import Progress
+
+UPLOAD_LIFE_S = 24 * 3600
+UPLOAD_SALT = "lastgood.wandb.upload"
+MAX_HEARTBEAT_BYTES = 16
+Answer = Callable[[HttpRequest, Actor, graphql.Operation], dict[str, Any]]
+
+
+def basic_sender(request: HttpRequest) -> Actor:
+    """The actor of `Authorization: Basic base64("api:" + token)`; Forbidden without ingest."""
+    scheme, _, packed = request.headers.get("Authorization", "").partition(" ")
+    try:
+        _, _, secret = base64.b64decode(packed).decode().partition(":")
+    except (binascii.Error, UnicodeDecodeError):
+        secret = ""
+    actor = verify_token(secret.strip()) if scheme.lower() == "basic" and secret else None
+    return require(actor, "ingest")
+
+
+def query(request: HttpRequest, actor: Actor) -> HttpResponse:
+    """One GraphQL operation. What is wrong with it is said under HTTP 200: that is not retried."""
+    try:
+        operation = graphql.parse_request(request.body)
+        answer = _ANSWERS.get(operation.name)
+        if answer is not None:
+            return json_response({"data": answer(request, actor, operation)})
+        types = graphql.probed_types(operation.query)
+        if types:
+            return json_response({"data": types})
+        raise AppError(f'Lastgood does not know the operation "{operation.name[:100]}"')
+    except services.Refused:
+        raise
+    except AppError as error:
+        return json_response({"data": None, "errors": [{"message": str(error)}]})
+
+
+def _upsert(request: HttpRequest, actor: Actor, asked: graphql.Operation) -> dict[str, Any]:
+    seen = graphql.upsert_of(asked.variables)
+    return graphql.upserted(seen, inserted=wandb.upsert(seen, request.body))
+
+
+def _resume(request: HttpRequest, actor: Actor, asked: graphql.Operation) -> dict[str, Any]:
+    key = graphql.text_of(asked.variables, "name")
+    project = graphql.text_of(asked.variables, "project") or graphql.DEFAULT_PROJECT
+    return graphql.resume_status(wandb.resumable(key, project))
+
+
+def _files(request: HttpRequest, actor: Actor, asked: graphql.Operation) -> dict[str, Any]:
+    key = graphql.text_of(asked.variables, "run", "name")
+    names = [str(name)[:1_000] for name in asked.variables.get("files") or []]
+    targets = []
+    for name in names[:10_000]:
+        ticket = signing.dumps([key, name], salt=UPLOAD_SALT, compress=True)
+        targets.append((name, request.build_absolute_uri(reverse("wandb-upload", args=[ticket]))))
+    return graphql.file_targets(key, targets)
+
+
+def _alert(request: HttpRequest, actor: Actor, asked: graphql.Operation) -> dict[str, Any]:
+    run = runs_store.get_run(graphql.text_of(asked.variables, "runName"))
+    if run is not None:
+        count(run.id, {"wandb_alerts": 1})
+    return {"notifyScriptableRunAlert": {"success": run is not None}}
+
+
+_ANSWERS: dict[str, Answer] = {
+    "Viewer": lambda _, actor, __: graphql.viewer(actor.name),
+    "ServerFeaturesQuery": lambda *_: graphql.features(),
+    "UpsertBucket": _upsert,
+    "RunResumeStatus": _resume,
+    "RunStoppedStatus": lambda *_: {"project": {"run": {"stopped": False}}},
+    "OrganizationCoreWeaveOrganizationID": lambda *_: {"entity": {"organization": None}},
+    "NotifyScriptableRunAlert": _alert,
+    "CreateRunFiles": _files,
+}
+
+
+def file_stream(
+    request: HttpRequest, actor: Actor, entity: str, project: str, key: str
+) -> HttpResponse:
+    """Lines of the process that writes the run now; answered once they are durable."""
+    encoding = request.headers.get("Content-Encoding", "identity").strip().lower() or "identity"
+    if encoding not in ENCODINGS:
+        return json_error(415, f'encoding "{encoding[:40]}" is unknown', hint="use gzip")
+    if int(request.headers.get("Content-Length") or 0) > settings.INGEST_MAX_BODY_BYTES:
+        raise RequestDataTooBig
+    run_id, body = runs_store.ensure_run(runs.check_key(key)), request.body
+    process = store.process(run_id)
+    attempt = process.attempt if process else None
+    if len(body) < MAX_HEARTBEAT_BYTES and body.strip() in (b"{}", b""):
+        runs_store.note_progress(run_id, attempt or 0, Progress(), timezone.now())
+        return json_response({"exitcode": None, "limits": {}})
+    writer = request.headers.get("X-Wandb-Async-Client-Id", "")[:64]
+    envelope = Envelope(
+        version=1,
+        batch_id=batch_id(None, endpoint=f"file_stream/{attempt}/{writer}", run_key=key, body=body),
+        endpoint="file_stream",
+        encoding=encoding,
+        run_id=run_id,
+        run_key=key,
+        token=actor.name,
+        received_ns=now_ns(),
+        body=body,
+        attempt=attempt,
+        writer=writer,
+    )
+    services.accept(envelope, sender=str(actor.token_id), keep_bad=True)
+    if process is not None and not process.begun:
+        store.note_begun(run_id)
+    return json_response({"exitcode": None, "limits": {}})
+
+
+@csrf_exempt
+@require_http_methods(["PUT"])
+def upload(request: HttpRequest, ticket: str) -> HttpResponse:
+    """Takes a file that CreateRunFiles gave an address to. It is counted, not kept."""
+    try:
+        key, _ = signing.loads(ticket, salt=UPLOAD_SALT, max_age=UPLOAD_LIFE_S)
+    except signing.BadSignature:
+        return json_error(403, "this upload address is not valid or has expired")
+    while request.read(1 << 20):
+        pass
+    try:
+        run = runs_store.get_run(key)
+        if run is not None:
+            count(run.id, {"files_not_kept": 1})
+    except SERVER_TROUBLE:
+        return json_error(503, "the database does not answer", hint="retry", Retry_After="2")
+    return HttpResponse()
+
+
+@csrf_exempt
+def telemetry(request: HttpRequest) -> HttpResponse:
+    """What the client reports about itself. Read and forgotten."""
+    while request.read(1 << 20):
+        pass
+    return HttpResponse()
+
+
+graphql_door = door(query, basic_sender)
+file_stream_door = door(file_stream, basic_sender)

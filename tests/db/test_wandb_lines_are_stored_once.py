@@ -1,0 +1,81 @@
+"""Numbered lines of file_stream: once each, whatever the batching; gaps are counted."""
+
+import orjson
+import pytest
+
+from apps.ingest import store
+from apps.ingest.digest import digest
+from apps.ingest.wandb.lines import HISTORY, OUTPUT
+from apps.metrics.store import read_rows
+from apps.runs import store as runs
+from tests import factories
+
+T0_S = 1_795_981_200
+
+
+@pytest.fixture
+def run(db):
+    run_id = runs.ensure_run("r")
+    runs.open_attempt(run_id, 0, factories.T0_NS)
+    return run_id
+
+
+def history(*steps, process_s=0):
+    return [
+        orjson.dumps({"_step": s, "_timestamp": T0_S + process_s + s, "loss": s}).decode()
+        for s in steps
+    ]
+
+
+def send(run, offset, lines, file=HISTORY, writer=""):
+    body = orjson.dumps({"files": {file: {"offset": offset, "content": lines}}})
+    envelope = factories.envelope(
+        "file_stream", body, run_id=run, batch=f"{writer}{file}{offset}-{len(lines)}"
+    )
+    return digest([_for(envelope, writer)])
+
+
+def _for(envelope, writer):
+    from msgspec.structs import replace
+
+    return replace(envelope, attempt=0, writer=writer)
+
+
+def steps(run):
+    return read_rows(run, 0, ["loss"], 0, 1000)["loss"][0].tolist()
+
+
+def test_overlaps_are_cut(run):
+    send(run, 0, history(0, 1, 2))
+    send(run, 1, history(1, 2, 3, 4))
+    assert steps(run) == [0, 1, 2, 3, 4]
+    assert store.counters(run)["repeated_lines"] == 2
+
+
+def test_a_gap_is_counted_until_it_is_filled(run):
+    send(run, 0, history(0))
+    send(run, 3, history(3))
+    opened = store.counters(run)
+    send(run, 1, history(1, 2))
+    assert (opened["gaps"], opened["missing_lines"]) == (1, 2)
+    assert (store.counters(run)["missing_lines"], steps(run)) == (0, [0, 1, 2, 3])
+
+
+def test_lines_of_another_process_are_kept_aside_and_never_taken_for_repeats(run):
+    send(run, 0, history(0, 1))
+    done = send(run, 0, history(0, 1, 2, process_s=100))
+    assert (done.quarantined, steps(run)) == (1, [0, 1])
+    (kept,) = store.quarantined(10)
+    assert "another process" in kept.reason
+
+
+def test_each_writer_of_a_run_counts_its_own_lines(run):
+    send(run, 0, history(0), writer="a")
+    send(run, 0, history(1, process_s=5), writer="b")
+    assert steps(run) == [0, 1]
+
+
+def test_console_lines_are_numbered_too(run):
+    send(run, 0, ["one", "two"], OUTPUT)
+    send(run, 1, ["two again", "three"], OUTPUT)
+    assert store.counters(run)["lines"] == 3

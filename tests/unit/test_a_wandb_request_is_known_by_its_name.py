@@ -1,0 +1,110 @@
+"""GraphQL requests of the `wandb` client."""
+
+import orjson
+import pytest
+
+from apps.core.errors import BadPayload
+from apps.ingest.wandb.graphql import (
+    Resumable,
+    parse_request,
+    probed_types,
+    resume_status,
+    upsert_of,
+    upserted,
+)
+
+FIRST = {
+    "name": "r1",
+    "project": "p",
+    "host": "gpu-a01",
+    "program": "/job/train.py",
+    "config": '{"lr":{"value":NaN},"model":{"desc":null,"value":{"n":Infinity}},"_wandb":{}}',
+    "groupName": "g",
+    "tags": ["t"],
+}
+
+
+@pytest.mark.parametrize(
+    "request_body",
+    [
+        {"operationName": "Viewer", "query": "query Viewer { viewer { id } }"},
+        {"query": "\nquery Viewer { viewer { id } }"},
+        {"query": "mutation Viewer($a: String) { x }", "variables": None},
+    ],
+)
+def test_the_name_is_said_or_stands_in_the_text(request_body):
+    assert parse_request(orjson.dumps(request_body)).name == "Viewer"
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b'{"query": 1}', b'{"query":"","variables":[]}'])
+def test_anything_else_is_refused(body):
+    with pytest.raises(BadPayload):
+        parse_request(body)
+
+
+def test_configuration_is_unwrapped_and_strict():
+    config = upsert_of(FIRST).config
+    assert (config["lr"], config["model"]) == ("NaN", {"n": "Infinity"})
+    assert (config["wandb/group"], config["wandb/tags"]) == ("g", ["t"])
+
+
+def test_configuration_that_is_no_json_is_refused():
+    with pytest.raises(BadPayload, match="config"):
+        upsert_of({**FIRST, "config": "{"})
+
+
+@pytest.mark.parametrize(
+    ("change", "first", "resumed"),
+    [
+        ({}, True, False),
+        ({"id": "r1"}, True, True),
+        ({"host": None, "program": None}, False, False),
+    ],
+)
+def test_only_the_first_request_of_a_process_says_where_it_runs(change, first, resumed):
+    seen = upsert_of({**FIRST, **change})
+    assert (seen.first, seen.resumed) == (first, resumed)
+
+
+@pytest.mark.parametrize(
+    ("program", "copied"),
+    [
+        ("/env/bin/wandb", True),
+        ("C:\\env\\Scripts\\wandb.exe", True),
+        ("/env/lib/wandb/__main__.py", True),
+        ("-m wandb.__main__", True),
+        ("-m wandb_job", False),
+        ("/job/train_wandb", False),
+        ("/job/wandb/train.py", False),
+    ],
+)
+def test_a_sync_is_known_by_its_program(program, copied):
+    assert upsert_of({**FIRST, "program": program}).copied is copied
+
+
+def test_the_settings_of_a_run_do_not_depend_on_their_order():
+    turned = {**FIRST, "config": '{"model":{"value":{"n":Infinity}},"lr":{"value":NaN}}'}
+    assert upsert_of(turned).settings == upsert_of(FIRST).settings
+
+
+def test_a_process_that_does_not_resume_counts_from_zero():
+    bucket = upserted(upsert_of(FIRST), inserted=False)["upsertBucket"]["bucket"]
+    assert (bucket["historyLineCount"], bucket["project"]["name"]) == (0, "p")
+
+
+def test_one_that_resumes_is_told_counts_and_last_lines():
+    found = Resumable("p", "r1", {"lr": 1, "wandb/tags": ["t"]}, 10, 2, 3, '{"_step":9}', "")
+    bucket = resume_status(found)["model"]["bucket"]
+    counts = [bucket[f"{name}LineCount"] for name in ("history", "events", "log")]
+    assert (counts, bucket["tags"]) == ([10, 2, 3], ["t"])
+    assert orjson.loads(bucket["historyTail"]) == ['{"_step":9}']
+    assert orjson.loads(bucket["config"]) == {"lr": {"value": 1}}
+
+
+def test_there_is_no_bucket_where_there_is_nothing_to_resume():
+    assert resume_status(None)["model"]["bucket"] is None
+
+
+def test_an_old_client_is_told_of_no_extra_abilities():
+    found = probed_types('query P { A: __type(name: "X") { fields { name } } B : __type(name: "Y")')
+    assert found == {name: {"fields": [], "inputFields": []} for name in ("A", "B")}

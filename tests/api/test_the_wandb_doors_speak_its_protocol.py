@@ -156,6 +156,11 @@ def test_telemetry_of_the_client_is_forgotten(client, db, path):
     assert (answer.status_code, answer.content) == (200, b"")
 
 
+def test_the_address_the_client_prints_leads_to_the_run(reader):
+    answer = reader.get("/lastgood/p/runs/r1")
+    assert (answer.status_code, answer["Location"]) == (302, "/runs/r1/")
+
+
 def test_a_key_has_the_form_the_client_wants():
     from apps.accounts.services import _wandb_secret
 

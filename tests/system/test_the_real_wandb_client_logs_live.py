@@ -13,6 +13,8 @@ run.define_metric("loss", summary="min")
 for step in range({STEPS}):
     run.log({{"loss": 1.0 / (step + 1), "eval": {{"acc": step}}}})
 run.log({{"loss": math.nan, "up": math.inf, "down": -math.inf, "h": wandb.Histogram([1, 2])}})
+run.log({{"rows": wandb.Table(columns=["x"], data=[[1]]), "page": wandb.Html("<b>")}})
+run.mark_preempting()
 print("hello from the run")
 print("and its stderr", file=sys.stderr)
 run.summary["best"] = 7
@@ -67,7 +69,8 @@ def test_system_metrics_come_with_them(stack, full):
 
 def test_what_is_not_kept_is_counted(stack, full):
     counters = stack.counters("full")
-    assert counters["skipped: histogram"] == 1
-    assert counters["wandb_alerts"] == 1
+    kinds = ("skipped: histogram", "skipped: table-file", "skipped: html-file")
+    assert [counters[kind] for kind in kinds] == [1, 1, 1]
+    assert (counters["wandb_alerts"], counters["preemption_notices"]) == (1, 1)
     assert counters["files_not_kept"] > 0
     assert counters.get("gaps", 0) == 0

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.core import signing
 from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
@@ -159,6 +160,11 @@ def upload(request: HttpRequest, ticket: str) -> HttpResponse:
     except SERVER_TROUBLE:
         return json_error(503, "the database does not answer", hint="retry", Retry_After="2")
     return HttpResponse()
+
+
+def run_page(request: HttpRequest, project: str, key: str) -> HttpResponse:
+    """The address that the client prints for a run leads to the run's page."""
+    return redirect("run", key)
 
 
 @csrf_exempt

@@ -33,12 +33,22 @@ class Written:
 
 
 def add_rows(
-    run_id: int, attempt: int | None, rows: Sequence[MetricRow], *, source: str
+    run_id: int,
+    attempt: int | None,
+    rows: Sequence[MetricRow],
+    *,
+    source: str,
+    restarts: bool = True,
 ) -> Written:
-    """Rows, cut at restarts, into their attempts."""
+    """Rows, cut at restarts, into their attempts.
+
+    restarts=False: of one of several processes that count steps of their own, so that a lower
+    step says nothing.
+    """
+    place = runs.place_rows if restarts else _place_whole
     counts = {"late_rows": 0, "nonfinite_values": 0, "duplicate_steps": 0, "points": 0}
     attempts = set()
-    for placed in runs.place_rows(run_id, attempt, rows) if rows else []:
+    for placed in place(run_id, attempt, rows) if rows else []:
         done = write_rows(run_id, placed.attempt, placed.rows, source=source)
         runs_store.note_progress(run_id, placed.attempt, _progress(placed.rows), timezone.now())
         counts["late_rows"] += placed.late
@@ -47,6 +57,13 @@ def add_rows(
         counts["points"] += done.points
         attempts.add(placed.attempt)
     return Written(frozenset(attempts), counts)
+
+
+def _place_whole(
+    run_id: int, attempt: int | None, rows: Sequence[MetricRow]
+) -> list[runs.PlacedRows]:
+    settled = runs.settle_attempt(run_id, attempt, rows[0].time_ns)
+    return [runs.PlacedRows(settled.number, tuple(rows), 0)]
 
 
 def _progress(rows: Sequence[MetricRow]) -> Progress:

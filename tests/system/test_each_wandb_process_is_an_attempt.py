@@ -3,6 +3,7 @@
 import pytest
 
 from tests.stack import until
+from tests.wandb_client import finish
 
 RUN = """
 import sys, wandb
@@ -68,6 +69,16 @@ def test_a_folder_synced_twice_is_stored_once(stack, wandb):
     counters = stack.counters("synced")
     assert counters.get("duplicate_batches", 0) + counters.get("repeated_lines", 0) > 0
     assert counters.get("quarantined", 0) == 0
+
+
+def test_writers_of_a_shared_run_have_one_attempt(stack, wandb):
+    script = RUN.format(run="shared", resume=None).replace(
+        "wandb.init(", 'wandb.init(settings=wandb.Settings(mode="shared"), '
+    )
+    clients = [wandb.start(script) for _ in range(4)]
+    assert [finish(client).code for client in clients] == [0, 0, 0, 0]
+    assert attempts(stack, "shared") == [(0, 0, 9)]
+    assert points(stack, "shared") == sorted([*range(10)] * 4)
 
 
 def test_an_id_of_another_project_is_refused(stack, wandb, resumed):

@@ -25,8 +25,10 @@ PATIENCE_S = 5.0
 """How long a process that resumes waits for its run's last lines to be written."""
 
 
-def upsert(seen: Upsert, body: bytes) -> bool:
+def upsert(seen: Upsert, body: bytes, writer: str = "") -> bool:
     """Notes what the client says of the run; whether the run is new.
+
+    writer: id of the process if several write one run; those that start together share an attempt.
 
     The first request of a process opens its attempt. Sent again after a lost answer, before any
     line, it is the same process. A copy that `wandb sync` sends again is the same process too.
@@ -42,19 +44,32 @@ def upsert(seen: Upsert, body: bytes) -> bool:
     run_id = runs_store.ensure_run(seen.key)
     with transaction.atomic():
         runs_store.lock_run(run_id)
-        current = store.process(run_id)
-        if seen.first:
-            current = _begin(run_id, seen, hashlib.sha256(body).hexdigest(), current)
-        attempt = runs.settle_attempt(run_id, current.attempt if current else None, now_ns())
+        if seen.first and writer:
+            runs.register_launch(seen.key, _shared(writer, now_ns()))
+        elif seen.first:
+            _begin(run_id, seen, hashlib.sha256(body).hexdigest())
+        attempt = runs.settle_attempt(run_id, attempt_of(run_id, writer), now_ns())
         progress = Progress(project=seen.project, config=seen.config)
         runs_store.note_progress(run_id, attempt.number, progress, timezone.now())
     return known is None
 
 
-def _begin(run_id: int, seen: Upsert, said: str, current: store.Process | None) -> store.Process:
-    """The attempt of the process that sends this; the lines of one that resumes count on."""
+def _shared(writer: str, at_ns: int) -> LaunchSeen:
+    return LaunchSeen(f"{SLOT}:{writer}", writer, at_ns)
+
+
+def attempt_of(run_id: int, writer: str) -> int | None:
+    """The attempt of the process that writes the run now, or of this writer of several."""
+    known = runs_store.launch_attempt(run_id, _shared(writer, 0)) if writer else None
+    current = store.process(run_id) if known is None else None
+    return current.attempt if current else known
+
+
+def _begin(run_id: int, seen: Upsert, said: str) -> None:
+    """Opens the attempt of the process that sends this; lines of one that resumes count on."""
+    current = store.process(run_id)
     if current is not None and current.said == said and not current.begun:
-        return current
+        return
     at_ns = now_ns()
     copy = hashlib.sha256(seen.settings.encode()).hexdigest()
     launch = LaunchSeen(SLOT, f"sync {copy}" if seen.copied else f"{at_ns} {said}", at_ns, None)
@@ -62,7 +77,6 @@ def _begin(run_id: int, seen: Upsert, said: str, current: store.Process | None) 
     if seen.resumed and current is not None and current.attempt != attempt:
         store.continue_lines(run_id, current.attempt, attempt)
     store.set_process(run_id, attempt, said)
-    return store.Process(attempt, said, begun=False)
 
 
 def resumable(key: str, project: str) -> Resumable | None:

@@ -70,7 +70,9 @@ def query(request: HttpRequest, actor: Actor) -> HttpResponse:
 
 def _upsert(request: HttpRequest, actor: Actor, asked: graphql.Operation) -> dict[str, Any]:
     seen = graphql.upsert_of(asked.variables)
-    return graphql.upserted(seen, inserted=wandb.upsert(seen, request.body))
+    writer = request.headers.get("X-Wandb-Client-Id", "")[:64]
+    inserted = wandb.upsert(seen, request.body, writer)
+    return graphql.upserted(seen, inserted=inserted)
 
 
 def _resume(request: HttpRequest, actor: Actor, asked: graphql.Operation) -> dict[str, Any]:
@@ -118,12 +120,11 @@ def file_stream(
     if int(request.headers.get("Content-Length") or 0) > settings.INGEST_MAX_BODY_BYTES:
         raise RequestDataTooBig
     run_id, body = runs_store.ensure_run(runs.check_key(key)), request.body
-    process = store.process(run_id)
-    attempt = process.attempt if process else None
+    writer = request.headers.get("X-Wandb-Async-Client-Id", "")[:64]
+    attempt = wandb.attempt_of(run_id, writer)
     if len(body) < MAX_HEARTBEAT_BYTES and body.strip() in (b"{}", b""):
         runs_store.note_progress(run_id, attempt or 0, Progress(), timezone.now())
         return json_response({"exitcode": None, "limits": {}})
-    writer = request.headers.get("X-Wandb-Async-Client-Id", "")[:64]
     envelope = Envelope(
         version=1,
         batch_id=batch_id(None, endpoint=f"file_stream/{attempt}/{writer}", run_key=key, body=body),
@@ -138,7 +139,7 @@ def file_stream(
         writer=writer,
     )
     services.accept(envelope, sender=str(actor.token_id), keep_bad=True)
-    if process is not None and not process.begun:
+    if not writer:
         store.note_begun(run_id)
     return json_response({"exitcode": None, "limits": {}})
 

@@ -35,7 +35,7 @@ def write_stream(envelope: Envelope, batch: StreamBatch) -> Written:
     sender = settled if envelope.attempt is None else envelope.attempt
     counts, fresh = _take(store.Writer(run_id, sender, envelope.writer), batch)
     rows = history_rows(fresh.get(HISTORY, ()), now_ns, numbers)
-    written = add_rows(run_id, sender, rows, source="wandb")
+    written = add_rows(run_id, sender, rows, source="wandb", restarts=not envelope.writer)
     attempt = max(written.attempts, default=settled)
     samples = system_samples(fresh.get(EVENTS, ()), now_ns, numbers)
     printed = console_lines(fresh.get(OUTPUT, ()), now_ns)

@@ -36,6 +36,8 @@ class Quarantine(models.Model):
     hint = models.TextField(blank=True)
     body = models.BinaryField()
     body_bytes = models.BigIntegerField()
+    attempt = models.IntegerField(null=True)
+    writer = models.CharField(max_length=64, blank=True, db_default="")
 
     class Meta:
         indexes = [models.Index(fields=["-id"], name="ix_quarantine_newest")]

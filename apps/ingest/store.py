@@ -45,11 +45,12 @@ def quarantine(envelope: Envelope, error: AppError) -> bool:
     """Keeps a body that cannot be written, with the reason; False if it was kept before."""
     sql = """
         INSERT INTO ingest_quarantine (run_id, batch_id, endpoint, encoding, token, received_ns,
-          quarantined_at, reason, "where", hint, body, body_bytes)
-        VALUES (%s, %s, %s, %s, %s, %s, now(), %s, %s, %s, %s, %s)
+          quarantined_at, reason, "where", hint, body, body_bytes,
+          attempt, writer)
+        VALUES (%s, %s, %s, %s, %s, %s, now(), %s, %s, %s, %s, %s, %s, %s)
         ON CONFLICT (run_id, batch_id) DO NOTHING
     """
-    values: list[str | int | bytes] = [
+    values: list[str | int | bytes | None] = [
         envelope.run_id,
         envelope.batch_id,
         envelope.endpoint,
@@ -61,6 +62,8 @@ def quarantine(envelope: Envelope, error: AppError) -> bool:
         clean(error.hint),
         envelope.body,
         len(envelope.body),
+        envelope.attempt,
+        envelope.writer,
     ]
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
@@ -113,6 +116,8 @@ def take_quarantined(quarantine_id: int) -> Envelope | None:
         token=row.token,
         received_ns=row.received_ns,
         body=bytes(row.body),
+        attempt=row.attempt,
+        writer=row.writer,
     )
 
 

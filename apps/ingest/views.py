@@ -76,7 +76,7 @@ def door(view: View, who: Callable[[HttpRequest], Actor] = sender) -> View:
     return csrf_exempt(require_POST(guarded))
 
 
-def _body(request: HttpRequest, most_bytes: int) -> bytes:
+def body_of(request: HttpRequest, most_bytes: int) -> bytes:
     """The body of a request that says how long it is. Django reads nothing of one that does not,
     and an empty body must not be answered as if it were data."""
     length = request.headers.get("Content-Length", "")
@@ -92,7 +92,7 @@ def _body(request: HttpRequest, most_bytes: int) -> bytes:
 @door
 def launches(request: HttpRequest, actor: Actor, key: str) -> HttpResponse:
     """Registers a start and gives its attempt number. Synchronous and idempotent."""
-    seen = frames.decode(_body(request, MAX_LAUNCH_BYTES), _Launch)
+    seen = frames.decode(body_of(request, MAX_LAUNCH_BYTES), _Launch)
     launch = LaunchSeen(seen.slot, seen.launch, seen.started_ns, seen.node, seen.resume_step)
     return json_response({"run": key, "attempt": runs.register_launch(key, launch)})
 
@@ -109,7 +109,7 @@ def _take(request: HttpRequest, actor: Actor, endpoint: str, key: str) -> HttpRe
         return json_error(
             415, f'encoding "{encoding[:40]}" is unknown', hint=f"use {', '.join(ENCODINGS)}"
         )
-    body = _body(request, settings.INGEST_MAX_BODY_BYTES)
+    body = body_of(request, settings.INGEST_MAX_BODY_BYTES)
     given = request.headers.get("X-Batch-Id")
     envelope = Envelope(
         version=1,

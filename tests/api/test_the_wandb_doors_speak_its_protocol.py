@@ -5,6 +5,7 @@ import gzip
 
 import orjson
 import pytest
+from django.http import UnreadablePostError
 
 from apps.ingest import services, stream
 from apps.ingest.envelope import unpack
@@ -63,6 +64,29 @@ def test_a_heartbeat_only_touches_the_run(post, valkey):
     assert post(STREAM, {}).status_code == 200
     assert entries(valkey) == []
     assert runs.get_run("r1").state == "running"
+
+
+@pytest.mark.parametrize("path", [STREAM, "/graphql"])
+@pytest.mark.parametrize(("said", "status"), [("", 411), ("9" * 12, 413), ("0", 400)])
+def test_a_body_of_no_usable_length_is_never_taken_for_a_heartbeat(post, path, said, status):
+    assert post(path, {}, **{"Content-Length": said}).status_code == status
+
+
+def test_a_sender_that_found_no_place_comes_back(ask, client, monkeypatch):
+    made = ask("CreateRunFiles", project="p", run="r1", files=["a"])
+    url = made["data"]["createRunFiles"]["files"][0]["uploadUrl"]
+
+    def full(*_):
+        raise UnreadablePostError("too many bodies")
+
+    monkeypatch.setattr("django.http.HttpRequest.read", full)
+    assert client.put(url, b"x")["Retry-After"] == "1"
+
+
+def test_a_project_with_a_long_odd_name_stays_the_same_one(ask):
+    said = {**FIRST, "project": "p\0" * 150}
+    answers = [ask("UpsertBucket", **said) for _ in range(2)]
+    assert [answer["data"]["upsertBucket"]["inserted"] for answer in answers] == [True, False]
 
 
 @pytest.mark.parametrize("secret", ["", "wrong"])

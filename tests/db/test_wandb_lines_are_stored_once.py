@@ -3,7 +3,8 @@
 import orjson
 import pytest
 
-from apps.ingest import store
+from apps.accounts.records import SYSTEM
+from apps.ingest import services, store
 from apps.ingest.digest import digest
 from apps.ingest.wandb.lines import HISTORY, OUTPUT
 from apps.metrics.store import read_rows
@@ -79,3 +80,13 @@ def test_console_lines_are_numbered_too(run):
     send(run, 0, ["one", "two"], OUTPUT)
     send(run, 1, ["two again", "three"], OUTPUT)
     assert store.counters(run)["lines"] == 3
+
+
+def test_a_quarantined_body_gets_another_try_as_the_same_writer(run, monkeypatch):
+    send(run, 0, history(0), writer="a")
+    with monkeypatch.context() as fault:
+        fault.setattr("apps.ingest.digest.parse_stream", None)
+        send(run, 0, history(1, 2, process_s=5), writer="b")
+    runs.open_attempt(run, 1, factories.T0_NS)
+    services.requeue(store.quarantined(1)[0].id, actor=SYSTEM)
+    assert (steps(run), read_rows(run, 1, ["loss"], 0, 1000)) == ([0, 1, 2], {})

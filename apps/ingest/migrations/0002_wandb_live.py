@@ -9,6 +9,12 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.AddField("quarantine", "attempt", models.IntegerField(null=True)),
+        migrations.AddField(
+            "quarantine",
+            "writer",
+            models.CharField(blank=True, db_default="", max_length=64),
+        ),
         migrations.CreateModel(
             name="WandbFile",
             fields=[

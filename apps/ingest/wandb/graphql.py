@@ -91,8 +91,14 @@ def parse_request(body: bytes) -> Operation:
 
 
 def text_of(variables: Mapping[str, Any], *names: str) -> str:
-    """The first of these variables that is a text; "" if none is."""
-    return next((v for name in names if isinstance(v := variables.get(name), str)), "")
+    """The first of these variables that is a text, as Postgres accepts it; "" if none is."""
+    found = next((v for name in names if isinstance(v := variables.get(name), str)), "")
+    return str(storable(found))
+
+
+def project_of(variables: Mapping[str, Any]) -> str:
+    """The project, as much of it as is kept."""
+    return text_of(variables, "project")[:200] or DEFAULT_PROJECT
 
 
 def probed_types(query: str) -> dict[str, Any]:
@@ -108,7 +114,7 @@ def upsert_of(variables: Mapping[str, Any]) -> Upsert:
     labels = {own: variables[name] for name, own in _LABELS.items() if variables.get(name)}
     return Upsert(
         key=text_of(variables, "name"),
-        project=text_of(variables, "project") or DEFAULT_PROJECT,
+        project=project_of(variables),
         host=host or None,
         first=bool(host and program),
         resumed=bool(variables.get("id")),

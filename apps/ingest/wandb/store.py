@@ -9,6 +9,7 @@ from apps.core.errors import BadPayload
 from apps.core.sql import execute
 from apps.ingest.models import WandbFile, WandbProcess
 from apps.ingest.wandb.lines import EVENTS, HISTORY, NUMBERED, Piece, stamp_ns
+from apps.ingest.wandb.values import storable
 from apps.logs.domain.coverage import Accepted, Coverage, accept
 
 MAX_GAPS = 1_000
@@ -96,7 +97,7 @@ def take(writer: Writer, piece: Piece) -> FreshLines:
     numbers = range(piece.offset, piece.offset + len(piece.lines))
     found = accept(before, numbers.start, numbers.stop, numbers)
     if found.coverage.end > row.end_line and piece.lines:
-        row.tail = piece.lines[-1].replace("\x00", "")
+        row.tail = storable(piece.lines[-1])
     row.end_line, row.gaps = found.coverage.end, [list(gap) for gap in found.coverage.gaps]
     row.gaps = row.gaps[-MAX_GAPS:]
     row.save()

@@ -4,14 +4,12 @@ client gives up on one for the rest of its run."""
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
 from django.core import signing
-from django.core.exceptions import RequestDataTooBig
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
@@ -27,7 +25,7 @@ from apps.core.http import json_error, json_response
 from apps.ingest import services
 from apps.ingest.envelope import ENCODINGS, Envelope, batch_id
 from apps.ingest.store import count
-from apps.ingest.views import door
+from apps.ingest.views import body_of, door
 from apps.ingest.wandb import graphql, store
 from apps.ingest.wandb import services as wandb
 from apps.runs import services as runs
@@ -45,7 +43,7 @@ def basic_sender(request: HttpRequest) -> Actor:
     scheme, _, packed = request.headers.get("Authorization", "").partition(" ")
     try:
         _, _, secret = base64.b64decode(packed).decode().partition(":")
-    except (binascii.Error, UnicodeDecodeError):
+    except ValueError:
         secret = ""
     actor = verify_token(secret.strip()) if scheme.lower() == "basic" and secret else None
     return require(actor, "ingest")
@@ -53,8 +51,9 @@ def basic_sender(request: HttpRequest) -> Actor:
 
 def query(request: HttpRequest, actor: Actor) -> HttpResponse:
     """One GraphQL operation. What is wrong with it is said under HTTP 200: that is not retried."""
+    body = body_of(request, settings.INGEST_MAX_BODY_BYTES)
     try:
-        operation = graphql.parse_request(request.body)
+        operation = graphql.parse_request(body)
         answer = _ANSWERS.get(operation.name)
         if answer is not None:
             return json_response({"data": answer(request, actor, operation)})
@@ -77,7 +76,7 @@ def _upsert(request: HttpRequest, actor: Actor, asked: graphql.Operation) -> dic
 
 def _resume(request: HttpRequest, actor: Actor, asked: graphql.Operation) -> dict[str, Any]:
     key = graphql.text_of(asked.variables, "name")
-    project = graphql.text_of(asked.variables, "project") or graphql.DEFAULT_PROJECT
+    project = graphql.project_of(asked.variables)
     return graphql.resume_status(wandb.resumable(key, project))
 
 
@@ -117,12 +116,11 @@ def file_stream(
     encoding = request.headers.get("Content-Encoding", "identity").strip().lower() or "identity"
     if encoding not in ENCODINGS:
         return json_error(415, f'encoding "{encoding[:40]}" is unknown', hint="use gzip")
-    if int(request.headers.get("Content-Length") or 0) > settings.INGEST_MAX_BODY_BYTES:
-        raise RequestDataTooBig
-    run_id, body = runs_store.ensure_run(runs.check_key(key)), request.body
+    body = body_of(request, settings.INGEST_MAX_BODY_BYTES)
+    run_id = runs_store.ensure_run(runs.check_key(key))
     writer = request.headers.get("X-Wandb-Async-Client-Id", "")[:64]
     attempt = wandb.attempt_of(run_id, writer)
-    if len(body) < MAX_HEARTBEAT_BYTES and body.strip() in (b"{}", b""):
+    if len(body) < MAX_HEARTBEAT_BYTES and body.strip() == b"{}":
         runs_store.note_progress(run_id, attempt or 0, Progress(), timezone.now())
         return json_response({"exitcode": None, "limits": {}})
     envelope = Envelope(
@@ -152,14 +150,16 @@ def upload(request: HttpRequest, ticket: str) -> HttpResponse:
         key, _ = signing.loads(ticket, salt=UPLOAD_SALT, max_age=UPLOAD_LIFE_S)
     except signing.BadSignature:
         return json_error(403, "this upload address is not valid or has expired")
-    while request.read(1 << 20):
-        pass
     try:
+        while request.read(1 << 20):
+            pass
         run = runs_store.get_run(key)
         if run is not None:
             count(run.id, {"files_not_kept": 1})
     except SERVER_TROUBLE:
         return json_error(503, "the database does not answer", hint="retry", Retry_After="2")
+    except UnreadablePostError as error:
+        return json_error(503, str(error), hint="send it again", Retry_After="1")
     return HttpResponse()
 
 
@@ -170,9 +170,7 @@ def run_page(request: HttpRequest, project: str, key: str) -> HttpResponse:
 
 @csrf_exempt
 def telemetry(request: HttpRequest) -> HttpResponse:
-    """What the client reports about itself. Read and forgotten."""
-    while request.read(1 << 20):
-        pass
+    """What the client reports about itself. Not even read: strangers must keep no thread busy."""
     return HttpResponse()
 
 

@@ -1,5 +1,6 @@
 """Launchers that wait and senders that stall hold threads of web, but never all of them."""
 
+import base64
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -68,12 +69,22 @@ def test_senders_that_stall(stack, auth, run, stall):
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
 
 
+def test_wandb_clients_that_stall(stack, auth, run, stall):
+    basic = base64.b64encode(f"api:{stack.token}".encode()).decode()
+    stall("/files/lastgood/p/slow/file_stream", Authorization=f"Basic {basic}")
+    stall("/graphql", Authorization=f"Basic {basic}")
+    assert page_answers(stack)
+    body = factories.metric_body({2: 2.0})
+    assert httpx.post(f"{run}/metrics", content=body, headers=auth, timeout=5).status_code == 202
+
+
 def test_strangers_that_stall(stack, auth, run, stall):
     cookie = httpx.get(f"{stack.url}{LOGIN}").cookies["lastgood_csrf"]
     form = {"Cookie": f"lastgood_csrf={cookie}"}
     form["Content-Type"] = "application/x-www-form-urlencoded"
     stall(LOGIN, **form)
     stall("/api/v1/runs/slow/rollback", **form)
+    stall("/sdk/otel/v1/logs")
     assert page_answers(stack)
     answer = httpx.post(f"{run}/rollback", content=b"{}", headers=auth, timeout=5)
     assert answer.status_code == 422

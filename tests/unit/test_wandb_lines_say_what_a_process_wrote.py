@@ -6,6 +6,7 @@ import orjson
 import pytest
 
 from apps.core.errors import BadPayload
+from apps.ingest.wandb.graphql import parse_request
 from apps.ingest.wandb.lines import (
     HISTORY,
     Piece,
@@ -114,3 +115,10 @@ def test_the_summary_is_strict_json(lines, summary):
 @pytest.mark.parametrize("line", ["x", "{}", '{"_timestamp":"x"}'])
 def test_a_line_may_have_no_time(line):
     assert stamp_ns(line) is None
+
+
+@pytest.mark.parametrize("parse", [parse_stream, parse_request])
+def test_a_body_of_too_many_values_is_refused_before_it_is_opened(parse, monkeypatch):
+    monkeypatch.setattr("apps.ingest.frames.MAX_VALUES", 3)
+    with pytest.raises(BadPayload, match="more than 3 values"):
+        parse(b'{"a":[1,2,3]}')

@@ -14,6 +14,7 @@ from typing import Any, Final
 import orjson
 
 from apps.core.errors import BadPayload
+from apps.ingest import frames
 from apps.ingest.wandb.values import storable
 
 ENTITY: Final = "lastgood"
@@ -76,6 +77,7 @@ class Resumable:
 
 def parse_request(body: bytes) -> Operation:
     """The operation of a request; old clients name it in the text only. Raises BadPayload."""
+    frames.weigh(body)
     try:
         request = orjson.loads(body)
     except orjson.JSONDecodeError as error:

@@ -13,6 +13,7 @@ import orjson
 
 from apps.core.errors import BadPayload
 from apps.core.records import MetricRow
+from apps.ingest import frames
 from apps.ingest.wandb.parse import ConsoleLine, SystemSample
 from apps.ingest.wandb.values import Numbers, storable
 
@@ -46,6 +47,7 @@ class StreamBatch:
 
 def parse_stream(body: bytes) -> StreamBatch:
     """The pieces of a body; BadPayload naming the field at fault."""
+    frames.weigh(body)
     found = _loads(body)
     if not isinstance(found, dict):
         raise BadPayload("must be a JSON object", where="body")

@@ -12,9 +12,6 @@ from apps.ingest.wandb.lines import EVENTS, HISTORY, NUMBERED, Piece, stamp_ns
 from apps.ingest.wandb.values import storable
 from apps.logs.domain.coverage import Accepted, Coverage, accept
 
-MAX_GAPS = 1_000
-"""Kept per file; older ones are given up."""
-
 
 @dataclass(frozen=True, slots=True)
 class Process:
@@ -99,7 +96,6 @@ def take(writer: Writer, piece: Piece) -> FreshLines:
     if found.coverage.end > row.end_line and piece.lines:
         row.tail = storable(piece.lines[-1])
     row.end_line, row.gaps = found.coverage.end, [list(gap) for gap in found.coverage.gaps]
-    row.gaps = row.gaps[-MAX_GAPS:]
     row.save()
     return _fresh(piece, before, found)
 

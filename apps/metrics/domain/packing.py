@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from apps.core.errors import BadPayload
 from apps.core.records import MetricRow
-from apps.metrics.domain.blocks import Axis, Bools, Cells, Floats
+from apps.metrics.domain.blocks import Axis, Cells
 
 MAX_KEY_CHARS = 500
 MAX_CELLS = 1 << 21
 MAX_ROWS = 1 << 16
+SMALL_CELLS, MOST_EMPTY = 1 << 16, 16
+"""Above the first, at most so many cells a value: rows that share few names lie apart."""
 STEP_LIMIT = 1 << 62
 
 
@@ -44,15 +46,16 @@ class Irregular:
     backward_steps: int
 
 
-def pack(rows: Sequence[MetricRow]) -> list[Packed]:
-    """The rows as matrices: those of the job first, then those with a rank.
+def pack(rows: Sequence[MetricRow]) -> Iterator[Packed]:
+    """The rows as matrices, one after the other: those of the job first, then those with a rank.
 
     Row order is kept. Absent cells stay absent. Raises BadPayload for a name that is empty or too
     long and for a step or time outside int64. Cost: one dict walk and one array fill per row.
     """
     job = [row for row in rows if row.rank is None and row.values]
     ranked = [row for row in rows if row.rank is not None and row.values]
-    return [*_pieces(job, ranked=False), *_pieces(ranked, ranked=True)]
+    yield from _pieces(job, ranked=False)
+    yield from _pieces(ranked, ranked=True)
 
 
 def irregular(rows: Sequence[MetricRow]) -> Irregular:
@@ -81,16 +84,22 @@ def clean_name(name: str) -> str:
 
 
 def _pieces(rows: Sequence[MetricRow], *, ranked: bool) -> Iterator[Packed]:
-    if not rows:
-        return
-    names = sorted({name for names in {tuple(row.values) for row in rows} for name in names})
-    clean = {name: clean_name(name) for name in names}
-    size = max(1, min(MAX_ROWS, MAX_CELLS // len(names)))
-    for start in range(0, len(rows), size):
-        yield _matrix(rows[start : start + size], clean, ranked=ranked)
+    start, names, values = 0, set[str](), 0
+    for at, row in enumerate(rows):
+        new = row.values.keys() - names
+        values += len(row.values)
+        cells = (at - start + 1) * (len(names) + len(new))
+        empty = cells > SMALL_CELLS and cells > MOST_EMPTY * values
+        if at > start and (at - start == MAX_ROWS or cells > MAX_CELLS or empty):
+            yield _matrix(rows[start:at], names, ranked=ranked)
+            start, names, values, new = at, set(), len(row.values), set(row.values)
+        names |= new
+    if rows:
+        yield _matrix(rows[start:], names, ranked=ranked)
 
 
-def _matrix(rows: Sequence[MetricRow], clean: dict[str, str], *, ranked: bool) -> Packed:
+def _matrix(rows: Sequence[MetricRow], names: Iterable[str], *, ranked: bool) -> Packed:
+    clean = {name: clean_name(name) for name in sorted(names)}
     columns = {name: at for at, name in enumerate(sorted(set(clean.values())))}
     place = {name: columns[stored] for name, stored in clean.items()}
     values = np.full((len(rows), len(columns)), np.nan)
@@ -98,23 +107,12 @@ def _matrix(rows: Sequence[MetricRow], clean: dict[str, str], *, ranked: bool) -
     groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for at, row in enumerate(rows):
         groups[tuple(row.values)].append(at)
-    for names, members in groups.items():
-        where = np.ix_(members, [place[name] for name in names])
+    for logged, members in groups.items():
+        where = np.ix_(members, [place[name] for name in logged])
         values[where] = [list(rows[at].values.values()) for at in members]
         present[where] = True
-    return _trimmed(ranked, tuple(columns), _axis(rows, ranked=ranked), (values, present))
-
-
-def _trimmed(
-    ranked: bool, names: tuple[str, ...], axis: Axis, matrix: tuple[Floats, Bools]
-) -> Packed:
-    """Without columns nobody filled (a batch cut into pieces may leave some)."""
-    values, present = matrix
-    used = present.any(axis=0)
-    if not used.all():
-        names = tuple(names[at] for at in np.flatnonzero(used))
-        values, present = values[:, used], present[:, used]
-    return Packed(ranked, names, axis, Cells(values, None if present.all() else present))
+    cells = Cells(values, None if present.all() else present)
+    return Packed(ranked, tuple(columns), _axis(rows, ranked=ranked), cells)
 
 
 def _axis(rows: Sequence[MetricRow], *, ranked: bool) -> Axis:

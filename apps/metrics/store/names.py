@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from apps.core.errors import BadPayload
 from apps.core.sql import execute, query
 from apps.metrics.domain.packing import Packed
 from apps.metrics.models import SeriesKey
@@ -67,7 +68,8 @@ def keysets(run_id: int, key_ids: Sequence[int]) -> dict[int, list[int]]:
 def next_block(run_id: int, packed: Packed) -> int:
     """The number of the next block; names and keyset of the matrix are stored when they are new.
 
-    Normally one statement. Safe under concurrent writers of the same names.
+    Normally one statement. Safe under concurrent writers of the same names. BadPayload when the run
+    would have more than MAX_NAMES names: a number has become part of them.
     """
     (block_id, known), *_ = query(
         "SELECT nextval('metrics_block_id'), EXISTS ("
@@ -88,6 +90,7 @@ def _store(run_id: int, packed: Packed) -> None:
         " ON CONFLICT (run_id, key, ranked) DO NOTHING",
         [run_id, packed.ranked, names],
     )
+    _check_count(run_id)
     execute(
         "INSERT INTO metrics_keyset (run_id, keyset_id, keys)"
         " SELECT %s, %s, array_agg(k.key_id ORDER BY n.place)"
@@ -96,3 +99,13 @@ def _store(run_id: int, packed: Packed) -> None:
         " ON CONFLICT DO NOTHING",
         [run_id, packed.keyset_id, names, run_id, packed.ranked],
     )
+
+
+def _check_count(run_id: int) -> None:
+    sql = "SELECT count(*) FROM metrics_serieskey WHERE run_id = %s"
+    if query(sql, [run_id])[0][0] > MAX_NAMES:
+        raise BadPayload(
+            f"the run would have more than {MAX_NAMES} metric names",
+            where="values",
+            hint="is a number part of the names? group them, or log less",
+        )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 
 from apps.core.records import MetricRow
 from apps.core.sql import copy_in, execute
@@ -26,18 +25,21 @@ def write_rows(run_id: int, attempt: int, rows: Sequence[MetricRow], *, source: 
     is shown. Values are kept bit for bit. A batch of the same names costs one look-up, one COPY
     and, where a detector reads the series, one note. Raises BadPayload (see `packing.pack`).
     """
-    packed = packing.pack(rows)
-    figures = [_copy(run_id, attempt, matrix, source) for matrix in packed]
-    for matrix in packed:
+    points = nonfinite = 0
+    steps: list[int] = []
+    for matrix in packing.pack(rows):
+        figures = _copy(run_id, attempt, matrix, source)
+        points += figures.points
+        nonfinite += figures.nonfinite
+        steps += [int(matrix.axis.step.min()), int(matrix.axis.step.max())]
         if _watched(matrix):
             _note_fresh(run_id, attempt, matrix)
     odd = packing.irregular(rows)
-    steps = list(chain.from_iterable((m.axis.step.min(), m.axis.step.max()) for m in packed))
     return WriteResult(
-        points=sum(figure.points for figure in figures),
-        first_step=int(min(steps)) if steps else None,
-        last_step=int(max(steps)) if steps else None,
-        nonfinite=sum(figure.nonfinite for figure in figures),
+        points=points,
+        first_step=min(steps, default=None),
+        last_step=max(steps, default=None),
+        nonfinite=nonfinite,
         duplicate_steps=odd.duplicate_steps,
         backward_steps=odd.backward_steps,
     )

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from apps.core.errors import BadPayload
 from apps.core.records import MetricRow
+from apps.metrics.domain import packing
 from apps.metrics.domain.packing import irregular, pack
 
 NUMBERS = st.floats(allow_nan=False)
@@ -70,7 +71,7 @@ def test_the_same_names_have_the_same_keyset_in_any_order():
 
 
 def test_rows_without_values_leave_nothing():
-    assert pack([MetricRow(1, 1, {})]) == []
+    assert list(pack([MetricRow(1, 1, {})])) == []
 
 
 @pytest.mark.parametrize(
@@ -84,7 +85,7 @@ def test_rows_without_values_leave_nothing():
 )
 def test_what_cannot_be_stored_is_refused(row, says):
     with pytest.raises(BadPayload, match=says):
-        pack([row])
+        list(pack([row]))
 
 
 def test_huge_and_odd_values_are_kept():
@@ -97,3 +98,18 @@ def test_repeated_and_backward_steps_are_counted_per_rank():
     steps = [(1, None), (2, None), (2, None), (1, None), (1, 0), (1, 1), (0, 1)]
     found = irregular([MetricRow(step, 1, {"x": 1.0}, rank) for step, rank in steps])
     assert (found.duplicate_steps, found.backward_steps) == (2, 2)
+
+
+def cells_of(rows):
+    return [matrix.cells.values.size for matrix in pack(rows)]
+
+
+def test_rows_that_share_no_names_do_not_make_a_huge_matrix():
+    rows = [MetricRow(at, 1, {f"k{at}_{n}": 1.0 for n in range(10)}) for at in range(2_000)]
+    assert max(cells_of(rows)) <= packing.SMALL_CELLS
+    assert len(list(unpacked(pack(rows)))) == 20_000
+
+
+def test_rows_that_share_their_names_lie_together():
+    rows = [MetricRow(at, 1, dict.fromkeys("abcdefgh", 1.0)) for at in range(30_000)]
+    assert cells_of(rows) == [240_000]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from django.db import InterfaceError, InternalError, OperationalError
+from django.db import InterfaceError, InternalError, OperationalError, ProgrammingError
 
 from apps.core.errors import AppError
 
@@ -17,8 +20,58 @@ Except for `is_too_much`."""
 def is_too_much(error: Exception) -> bool:
     """Whether what is written is beyond a limit of Postgres (class 54: a key too long for an index,
     too many columns ...). It comes as an OperationalError, but waiting does not help."""
-    state = getattr(error.__cause__, "sqlstate", None) or ""
-    return isinstance(error, SERVER_TROUBLE) and state.startswith("54")
+    return isinstance(error, SERVER_TROUBLE) and _state(error).startswith("54")
+
+
+def is_trouble(error: Exception) -> bool:
+    """Whether waiting may help: the server is away, or its schema is older than this code."""
+    return lacks_schema(error) or (isinstance(error, SERVER_TROUBLE) and not is_too_much(error))
+
+
+_SCHEMA_STATES: Final = frozenset({"3F000", "42P01", "42P10", "42703", "42704", "42883"})
+"""No such schema, table, unique key of an ON CONFLICT, column, sequence or type, function.
+Values are parameters of a statement: none of them can cause these."""
+
+
+def lacks_schema(error: Exception) -> bool:
+    """Whether a statement names what this database does not have: it waits for `migrate`."""
+    return isinstance(error, ProgrammingError) and _state(error) in _SCHEMA_STATES
+
+
+class SchemaBehind(OperationalError):
+    """The database is older than this code. One of SERVER_TROUBLE: it passes with `migrate`."""
+
+
+@contextmanager
+def schema_as_trouble() -> Iterator[None]:
+    """Raises SchemaBehind where a statement found the schema too old."""
+    try:
+        yield
+    except ProgrammingError as error:
+        if not lacks_schema(error):
+            raise
+        raise SchemaBehind(f"run manage.py migrate: {error}") from error
+
+
+@lru_cache(maxsize=1)
+def _newest_migrations() -> frozenset[tuple[str, str]]:
+    from django.db.migrations.loader import MigrationLoader
+
+    return frozenset(MigrationLoader(None).graph.leaf_nodes())
+
+
+def migrations_missing() -> list[str]:
+    """The newest migration of each app that this database has not seen: "ingest.0005_x"."""
+    from django.db import connection
+    from django.db.migrations.recorder import MigrationRecorder
+
+    missing = _newest_migrations() - set(MigrationRecorder(connection).applied_migrations())
+    return sorted(".".join(name) for name in missing)
+
+
+def _state(error: Exception) -> str:
+    """SQLSTATE of an error of Django's, "" if it has none."""
+    return getattr(error.__cause__, "sqlstate", None) or ""
 
 
 def from_url(url: str) -> dict[str, Any]:

@@ -43,7 +43,8 @@ def copy_in(table: str, columns: Mapping[str, str], rows: Iterable[Sequence[Any]
     rows; they are consumed while they are sent.
     """
     sql = f"COPY {table} ({', '.join(columns)}) FROM STDIN (FORMAT BINARY)"
-    with connection.cursor() as cursor, cursor.copy(sql) as copy:
+    # Django wraps the errors of `execute`, not those of `copy`: callers know Django's only.
+    with connection.cursor() as cursor, connection.wrap_database_errors, cursor.copy(sql) as copy:
         copy.set_types(list(columns.values()))
         for row in rows:
             copy.write_row(row)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import redis
-from django.db import connection
 from django.http import HttpRequest, HttpResponse
 
 from apps.core import valkey
-from apps.core.database import SERVER_TROUBLE
+from apps.core.database import SERVER_TROUBLE, migrations_missing
 from apps.core.http import json_response
 
 
@@ -17,7 +16,8 @@ def live(request: HttpRequest) -> HttpResponse:
 
 
 def ready(request: HttpRequest) -> HttpResponse:
-    """200 when Postgres and Valkey answer, else 503 naming the one that does not."""
+    """200 when Postgres and Valkey answer and the schema is as new as the code; else 503 naming
+    what is wrong."""
     checks = {"postgres": _postgres(), "valkey": _valkey()}
     fine = all(answer == "ok" for answer in checks.values())
     return json_response({"ready": fine, **checks}, 200 if fine else 503)
@@ -25,11 +25,10 @@ def ready(request: HttpRequest) -> HttpResponse:
 
 def _postgres() -> str:
     try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
+        missing = migrations_missing()
     except SERVER_TROUBLE:
         return "does not answer"
-    return "ok"
+    return f"run manage.py migrate: {', '.join(missing)}" if missing else "ok"
 
 
 def _valkey() -> str:

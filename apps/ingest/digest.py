@@ -15,7 +15,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from apps.core.database import SERVER_TROUBLE, is_too_much
+from apps.core.database import is_trouble
 from apps.core.errors import AppError, BadPayload
 from apps.ingest import store, writes
 from apps.ingest.checkpoints.parse import parse as parse_checkpoints
@@ -103,7 +103,7 @@ def digest(envelopes: Sequence[Envelope], *, quarantine: bool = True) -> Digeste
     """Writes the envelopes in one transaction, each at most once.
 
     quarantine=False raises BadPayload instead, for a sender that waits for the answer.
-    Raises one of SERVER_TROUBLE when Postgres is away: nothing was written then.
+    Raises what `is_trouble` knows when Postgres is away or not migrated: nothing was written then.
     """
     result = Digested()
     with transaction.atomic():
@@ -126,7 +126,7 @@ def _taken(envelope: Envelope, batch: Any, result: Digested) -> AppError | None:
     except AppError as error:
         return error
     except Exception as error:
-        if isinstance(error, SERVER_TROUBLE) and not is_too_much(error):
+        if is_trouble(error):
             raise
         log.exception("ingest.write_failed", extra={"batch": envelope.batch_id})
         return BadPayload(f"could not be written: {type(error).__name__}: {error}")

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST
 from apps.accounts.records import Actor
 from apps.accounts.services import Forbidden, require, verify_token
 from apps.core.clock import now_ns
-from apps.core.database import SERVER_TROUBLE, is_too_much
+from apps.core.database import SERVER_TROUBLE, is_too_much, schema_as_trouble
 from apps.core.errors import AppError
 from apps.core.http import json_error, json_response
 from apps.ingest import frames, services
@@ -56,7 +56,8 @@ def door(view: View, who: Callable[[HttpRequest], Actor] = sender) -> View:
 
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         try:
-            return view(request, who(request), *args, **kwargs)
+            with schema_as_trouble():
+                return view(request, who(request), *args, **kwargs)
         except Forbidden as error:
             known = bool(request.headers.get("Authorization"))
             return json_error(403 if known else 401, error.message, hint=error.hint)
@@ -71,7 +72,7 @@ def door(view: View, who: Callable[[HttpRequest], Actor] = sender) -> View:
         except SERVER_TROUBLE as error:
             if is_too_much(error):
                 return json_error(400, "a name is too long", where="body", hint="use shorter names")
-            return json_error(503, "the database does not answer", hint="retry", Retry_After="2")
+            return json_error(503, "the database is not ready", hint="retry", Retry_After="2")
 
     return csrf_exempt(require_POST(guarded))
 

@@ -92,6 +92,7 @@ def test_an_outage_is_one_delivery_however_long_it_is(add, parked, monkeypatch):
 
     monkeypatch.setattr(loop, "digest", digest)
     monkeypatch.setattr(loop, "connection", SimpleNamespace(close=bool))
+    monkeypatch.setattr(loop, "migrations_missing", list)
     monkeypatch.setattr(loop.store, "count", look)
     monkeypatch.setattr(Writer, "analyse_due", lambda self: None)
     add(1)

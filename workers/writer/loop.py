@@ -12,7 +12,7 @@ from django.db import connection
 
 from apps.core import valkey
 from apps.core.clock import now_ns
-from apps.core.database import SERVER_TROUBLE
+from apps.core.database import SERVER_TROUBLE, migrations_missing, schema_as_trouble
 from apps.core.errors import AppError, BadPayload
 from apps.ingest import analyse, store, stream
 from apps.ingest.digest import Digested, digest
@@ -51,19 +51,25 @@ class Writer:
         """Works until `stopping` is set; waits out a Postgres or Valkey that is away."""
         while not self.stopping.is_set():
             try:
-                stream.make_group()
-                self.drain_own()
-                while not self.stopping.is_set():
-                    self.step()
+                with schema_as_trouble():
+                    self._work()
             except (*SERVER_TROUBLE, redis.RedisError) as error:
                 log.warning("writer.waits_for_server", extra={"reason": str(error)[:200]})
                 self._wait_for_servers()
 
+    def _work(self) -> None:
+        stream.make_group()
+        self.drain_own()
+        while not self.stopping.is_set():
+            self.step()
+
     def _wait_for_servers(self) -> None:
-        """Returns when both servers work again. An outage is one delivery, however long it is."""
+        """Returns when both servers work again and the schema is as new as this code. An outage is one delivery, however long it is."""
         while not self.stopping.wait(self.policy.retry_s):
             connection.close()
             try:
+                if migrations_missing():
+                    continue
                 # A write: a full or read-only server answers questions.
                 store.count(0, {"server_outages": 1})
                 valkey.client().ping()

@@ -104,3 +104,16 @@ class WandbFile(models.Model):
     gaps = models.JSONField(default=list)
     first_ns = models.BigIntegerField(null=True)
     tail = models.TextField(blank=True)
+
+
+class WandbUpload(models.Model):
+    """A small file that a W&B run uploaded, zstd-compressed. md5: of the content, base64."""
+
+    pk = models.CompositePrimaryKey("run_id", "attempt", "name")
+    run_id = models.BigIntegerField()
+    attempt = models.IntegerField()
+    name = models.CharField(max_length=64)
+    content = models.BinaryField()
+    content_bytes = models.IntegerField()
+    md5 = models.CharField(max_length=24)
+    uploaded_at = models.DateTimeField()

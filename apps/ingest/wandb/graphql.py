@@ -215,7 +215,7 @@ def _entity() -> dict[str, str]:
     return {"id": ENTITY, "name": ENTITY}
 
 
-def file_targets(key: str, targets: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """Where each (name, address) is to be uploaded."""
+def file_targets(key: str, targets: Sequence[tuple[str, str | None]]) -> dict[str, Any]:
+    """Where each (name, address) is to be uploaded; None: nowhere."""
     files = [{"name": name, "uploadUrl": url} for name, url in targets]
     return {"createRunFiles": {"runID": key, "uploadHeaders": [], "files": files}}

@@ -4,6 +4,7 @@ client gives up on one for the rest of its run."""
 from __future__ import annotations
 
 import base64
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -26,7 +27,7 @@ from apps.ingest import services
 from apps.ingest.envelope import ENCODINGS, Envelope, batch_id
 from apps.ingest.store import count
 from apps.ingest.views import body_of, door
-from apps.ingest.wandb import graphql, store
+from apps.ingest.wandb import graphql, store, uploads
 from apps.ingest.wandb import services as wandb
 from apps.runs import services as runs
 from apps.runs import store as runs_store
@@ -35,6 +36,11 @@ from apps.runs.records import Progress
 UPLOAD_LIFE_S = 24 * 3600
 UPLOAD_SALT = "lastgood.wandb.upload"
 MAX_HEARTBEAT_BYTES = 16
+PIECE_BYTES = 1 << 16
+MAX_UPLOAD_S = 60.0
+CAN_SKIP = "wandb-core"
+"""How a client names itself that goes on when it is given no address for a file. The core has done
+so since it exists; the Python uploader before it (0.16) would put to the address None."""
 Answer = Callable[[HttpRequest, Actor, graphql.Operation], dict[str, Any]]
 
 
@@ -81,13 +87,26 @@ def _resume(request: HttpRequest, actor: Actor, asked: graphql.Operation) -> dic
 
 
 def _files(request: HttpRequest, actor: Actor, asked: graphql.Operation) -> dict[str, Any]:
+    """An address for each file that is kept. A client that can do without one for the others is
+    given none: it goes on, and the training's network carries nothing that would be dropped."""
     key = graphql.text_of(asked.variables, "run", "name")
-    names = [str(name)[:1_000] for name in asked.variables.get("files") or []]
+    run = runs_store.get_run(key)
+    if run is None:
+        raise AppError("there is no such run", where=f"run {key[:140]}")
+    attempt = wandb.attempt_of(run.id, request.headers.get("X-Wandb-Client-Id", "")[:64])
+    picky = request.headers.get("User-Agent", "").startswith(CAN_SKIP)
     targets = []
-    for name in names[:10_000]:
-        ticket = signing.dumps([key, name], salt=UPLOAD_SALT, compress=True)
-        targets.append((name, request.build_absolute_uri(reverse("wandb-upload", args=[ticket]))))
+    for name in [str(name)[:1_000] for name in asked.variables.get("files") or []][:10_000]:
+        skipped = picky and name not in uploads.KEPT
+        if skipped:
+            uploads.drop(run.id, name)
+        targets.append((name, None if skipped else _upload_url(request, key, attempt, name)))
     return graphql.file_targets(key, targets)
+
+
+def _upload_url(request: HttpRequest, key: str, attempt: int | None, name: str) -> str:
+    ticket = signing.dumps([key, attempt or 0, name], salt=UPLOAD_SALT, compress=True)
+    return request.build_absolute_uri(reverse("wandb-upload", args=[ticket]))
 
 
 def _alert(request: HttpRequest, actor: Actor, asked: graphql.Operation) -> dict[str, Any]:
@@ -145,22 +164,41 @@ def file_stream(
 @csrf_exempt
 @require_http_methods(["PUT"])
 def upload(request: HttpRequest, ticket: str) -> HttpResponse:
-    """Takes a file that CreateRunFiles gave an address to. It is counted, not kept."""
+    """Takes a file that CreateRunFiles gave an address to; a small known one is kept."""
     try:
-        key, _ = signing.loads(ticket, salt=UPLOAD_SALT, max_age=UPLOAD_LIFE_S)
+        key, attempt, name = signing.loads(ticket, salt=UPLOAD_SALT, max_age=UPLOAD_LIFE_S)
     except signing.BadSignature:
         return json_error(403, "this upload address is not valid or has expired")
+    if not request.headers.get("Content-Length", "").isdigit():
+        return json_error(411, "the body has no length", hint="send a Content-Length")
     try:
-        while request.read(1 << 20):
-            pass
+        content = _received(request, uploads.MAX_BYTES if name in uploads.KEPT else 0)
         run = runs_store.get_run(key)
-        if run is not None:
-            count(run.id, {"files_not_kept": 1})
+        if run is not None and content is not None:
+            uploads.keep(run.id, attempt, name, content)
+        elif run is not None:
+            uploads.drop(run.id, name)
     except SERVER_TROUBLE:
         return json_error(503, "the database does not answer", hint="retry", Retry_After="2")
     except UnreadablePostError as error:
         return json_error(503, str(error), hint="send it again", Retry_After="1")
     return HttpResponse()
+
+
+def _received(request: HttpRequest, most_bytes: int) -> bytes | None:
+    """The body, read to its end; None if it is larger or slower than it may be.
+
+    UnreadablePostError if the sender went away before its end.
+    """
+    pieces, size, end = list[bytes](), 0, time.monotonic() + MAX_UPLOAD_S
+    while piece := request.read(PIECE_BYTES):
+        size += len(piece)
+        pieces = [*pieces, piece] if size <= most_bytes else []
+        if time.monotonic() > end:
+            return None
+    if size != int(request.headers["Content-Length"]):
+        raise UnreadablePostError("the body was cut")
+    return b"".join(pieces) if size <= most_bytes else None
 
 
 def run_page(request: HttpRequest, project: str, key: str) -> HttpResponse:

@@ -1,0 +1,50 @@
+"""Files that a `wandb` run uploads: the few small ones that tell something are kept."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django.db import transaction
+
+from apps.ingest.store import count
+from apps.ingest.wandb import uploads_store
+from apps.ingest.wandb.uploads_store import Upload, UploadInfo
+from apps.runs import store as runs
+
+METADATA: Final = "wandb-metadata.json"
+KEPT: Final = frozenset({METADATA, "requirements.txt", "config.yaml", "conda-environment.yaml"})
+"""Where a process runs, with which packages and which configuration."""
+MAX_BYTES: Final = 1 << 20
+_KINDS: Final = {"media": "media", "artifact": "artifact", "code": "code", "logs": "console"}
+_CONSOLE: Final = ("output.log", "output_")
+
+
+def kind_of(name: str) -> str:
+    """What a file is, in one word of few: a sender's names never become names of counters."""
+    if name in KEPT:
+        return "too large or slow"
+    if name.startswith(_CONSOLE):
+        return "console"
+    return _KINDS.get(name.partition("/")[0], "other") if "/" in name else "other"
+
+
+def keep(run_id: int, attempt: int, name: str, content: bytes) -> None:
+    """Keeps a file of KEPT, in a transaction of its own; sent again it replaces itself."""
+    with transaction.atomic():
+        runs.lock_run(run_id)
+        uploads_store.put(run_id, attempt, name, content)
+
+
+def drop(run_id: int, name: str, times: int = 1) -> None:
+    """Counts a file that is not kept."""
+    count(run_id, {"files_not_kept": times, f"files_not_kept: {kind_of(name)}": times})
+
+
+def uploads(run_id: int) -> list[UploadInfo]:
+    """The kept files of a run by name, each as its newest attempt uploaded it."""
+    return uploads_store.newest(run_id)
+
+
+def upload(run_id: int, name: str) -> Upload | None:
+    """One kept file as the newest attempt uploaded it; None if there is none."""
+    return uploads_store.get(run_id, name)

@@ -37,6 +37,14 @@ def until(true: Callable[[], bool], what: str, deadline_s: float = DEADLINE_S) -
         time.sleep(0.05)
 
 
+def _session(process: Path) -> int | None:
+    """The session of a process, named by its folder in /proc; None if it is gone."""
+    try:
+        return os.getsid(int(process.name))
+    except ProcessLookupError:
+        return None
+
+
 class Stack:
     """Processes of one Lastgood below `home`."""
 
@@ -129,6 +137,12 @@ class Stack:
         env = {**self.env, "DJANGO_SETTINGS_MODULE": "config.settings"}
         done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=env, timeout=60)
         assert done.returncode == -signal.SIGKILL
+
+    def threads(self, name: str) -> int:
+        """Threads of the process and of what it started."""
+        listed = [path for path in Path("/proc").iterdir() if path.name.isdigit()]
+        own = [path for path in listed if _session(path) == self.running[name].pid]
+        return sum(len(list((path / "task").iterdir())) for path in own)
 
     def log(self, name: str) -> str:
         """What the process has printed."""

@@ -10,23 +10,31 @@ import asyncio
 import logging
 import random
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
 import orjson
 import redis.asyncio
-from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.contrib.auth import aget_user
-from django.db import connections
+from django.contrib.auth import get_user
+from django.db import close_old_connections
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 
+from apps.core.database import SERVER_TROUBLE
 from apps.core.live import CHANNEL
 
 HEARTBEAT_S = 15.0
 MERGE_S = 0.25
 RETRY_S = 2.0
+STREAM_S = 3_600.0
+"""Then a page has to ask again: whoever was logged out meanwhile hears no more."""
+CHECKS_AT_ONCE = 4
+"""Sessions a process looks up at once: each costs a connection to Postgres, an open page none."""
+MOST_WAITING = 1_000
+CHECK_S = 10.0
+"""How many pages may wait for that, and for how long; then they are told to come back."""
 log = logging.getLogger(__name__)
 
 
@@ -128,12 +136,57 @@ def _with_cors(request: HttpRequest, response: HttpResponseBase) -> HttpResponse
     return response
 
 
+class Busy(Exception):
+    """No answer about a session in time."""
+
+
+class Sessions:
+    """Who asks, found out by a few threads that keep their connections to Postgres.
+
+    All tabs come back at once after a restart of this process: they wait for each other here and
+    not for a connection that Postgres does not have.
+    """
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(CHECKS_AT_ONCE, thread_name_prefix="session")
+        self._waiting = 0
+
+    async def known(self, request: HttpRequest) -> bool:
+        """Whether a logged-in person asks. Raises Busy if that cannot be said in time."""
+        if self._waiting >= MOST_WAITING:
+            raise Busy
+        self._waiting += 1
+        answer = asyncio.get_running_loop().run_in_executor(self._threads, _is_known, request)
+        try:
+            return await asyncio.wait_for(answer, CHECK_S)
+        except (TimeoutError, *SERVER_TROUBLE) as error:
+            raise Busy from error
+        finally:
+            self._waiting -= 1
+
+
+def _is_known(request: HttpRequest) -> bool:
+    close_old_connections()
+    try:
+        return get_user(request).is_authenticated
+    finally:
+        close_old_connections()
+
+
+sessions = Sessions()
+
+
 async def events(request: HttpRequest) -> HttpResponseBase:
-    """Invalidations as server-sent events, for logged-in people. ?run=KEY: of one run only."""
-    user = await aget_user(request)
-    # A stream lives for hours in its own thread: it must not keep a Postgres connection.
-    await sync_to_async(connections.close_all)()
-    if not user.is_authenticated:
+    """Invalidations as server-sent events, for logged-in people. ?run=KEY: of one run only.
+
+    503 with Retry-After when it cannot be said in time who asks.
+    """
+    try:
+        known = await sessions.known(request)
+    except Busy:
+        wait = {"Retry-After": str(random.randint(2, 10))}  # noqa: S311 - spreads the next try
+        return _with_cors(request, HttpResponse("come back", status=503, headers=wait))
+    if not known:
         return _with_cors(request, HttpResponse("log in first", status=401))
     listener = Listener(request.GET.get("run", ""))
     response = StreamingHttpResponse(_stream(listener), content_type="text/event-stream")
@@ -142,12 +195,14 @@ async def events(request: HttpRequest) -> HttpResponseBase:
 
 
 async def _stream(listener: Listener) -> AsyncIterator[bytes]:
-    """hello, then merged messages; a comment line when nothing happened for a while."""
+    """hello, then merged messages; a comment line when nothing happened for a while. Ends after
+    STREAM_S, and the page opens another one."""
     hub.join(listener)
     try:
         retry_ms = 2000 + random.randrange(2000)  # noqa: S311 - spreads reconnects
         yield f"retry: {retry_ms}\nevent: hello\ndata: {{}}\n\n".encode()
-        while True:
+        end = asyncio.get_running_loop().time() + STREAM_S
+        while asyncio.get_running_loop().time() < end:
             try:
                 await asyncio.wait_for(listener.wake.wait(), HEARTBEAT_S)
             except TimeoutError:

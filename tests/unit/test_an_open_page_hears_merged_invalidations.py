@@ -1,6 +1,8 @@
 import asyncio
+import threading
 
 import pytest
+from django.db import OperationalError
 from django.test import RequestFactory, override_settings
 
 from apps.dashboard import live
@@ -73,3 +75,46 @@ def test_only_pages_of_this_site_may_listen(origin, allowed):
     headers = {"HTTP_ORIGIN": origin} if origin else {}
     request = RequestFactory().get("/events", HTTP_HOST="site.example:8001", **headers)
     assert live._allowed_origin(request) == allowed
+
+
+def ask():
+    return asyncio.run(live.events(RequestFactory().get("/events")))
+
+
+@pytest.fixture
+def sessions(monkeypatch):
+    monkeypatch.setattr(live, "sessions", live.Sessions())
+
+
+def test_a_page_is_told_to_come_back_when_too_many_wait(sessions, monkeypatch):
+    monkeypatch.setattr(live, "MOST_WAITING", 0)
+    answer = ask()
+    assert (answer.status_code, int(answer["Retry-After"]) > 1) == (503, True)
+
+
+def test_a_page_is_told_to_come_back_when_its_session_is_not_found_in_time(sessions, monkeypatch):
+    late = threading.Event()
+    monkeypatch.setattr(live, "_is_known", lambda _: late.wait(10))
+    monkeypatch.setattr(live, "CHECK_S", 0.01)
+    try:
+        assert ask().status_code == 503
+    finally:
+        late.set()
+
+
+def test_a_page_is_told_to_come_back_when_postgres_is_away(sessions, monkeypatch):
+    def away(_):
+        raise OperationalError("too many clients")
+
+    monkeypatch.setattr(live, "_is_known", away)
+    assert ask().status_code == 503
+
+
+def test_a_stream_ends_so_that_the_session_is_looked_at_again(monkeypatch):
+    monkeypatch.setattr(live.hub, "join", lambda _: None)
+    monkeypatch.setattr(live, "STREAM_S", 0.0)
+
+    async def whole():
+        return [words async for words in live._stream(listener())]
+
+    assert len(asyncio.run(whole())) == 1

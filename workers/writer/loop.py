@@ -64,7 +64,10 @@ class Writer:
             self.step()
 
     def _wait_for_servers(self) -> None:
-        """Returns when both servers work again and the schema is as new as this code. An outage is one delivery, however long it is."""
+        """Returns when both servers work again and the schema is as new as this code.
+
+        An outage is one delivery, however long it is.
+        """
         while not self.stopping.wait(self.policy.retry_s):
             connection.close()
             try:

@@ -61,7 +61,7 @@ def test_nan_stays_nan(text):
         ("text", "str"),
         ([1, 2], "list"),
         (None, "null"),
-        ({"_type": "histogram", "values": [1], "bins": [0, 1]}, "histogram"),
+        ({"_type": "histogram", "values": [1], "bins": [1, 0]}, "histogram"),
         ({"_type": "image-file", "path": "x.png"}, "image-file"),
         (b"{oops", "unreadable"),
         (b"", "unreadable"),

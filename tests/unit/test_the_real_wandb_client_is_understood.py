@@ -55,8 +55,15 @@ def test_non_finite_values(batch):
 
 
 def test_what_is_no_number_is_counted(batch):
-    assert batch.rows[301].values == {"loss": 1e308}
-    assert batch.skipped == {"str": 1, "null": 1, "histogram": 1, "html-file": 1, "list": 1}
+    assert batch.rows[301].values["loss"] == 1e308
+    assert batch.skipped == {"str": 1, "null": 1, "html-file": 1, "list": 1}
+
+
+def test_a_histogram_becomes_its_figures(batch):
+    figures = {key: value for key, value in batch.rows[301].values.items() if key != "loss"}
+    assert list(figures) == [f"h/{figure}" for figure in ("mean", "std", "rms", "max_abs", "norm")]
+    assert figures["h/max_abs"] == 3.0
+    assert figures["h/norm"] == pytest.approx(math.sqrt(1 + 4 + 9), rel=1e-3)
 
 
 def test_facts(batch):

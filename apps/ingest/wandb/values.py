@@ -11,6 +11,8 @@ from typing import Any
 
 import orjson
 
+from apps.metrics.domain import histograms
+
 MAX_DEPTH = 32
 UNREADABLE = object()
 _NAMED_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -18,6 +20,7 @@ _OWN_KEYS = frozenset({"_step", "_timestamp", "_runtime", "_wandb"})
 
 # Protobuf tags of the usual history item: item(1), its nested_key(2), its value_json(16).
 _ITEM, _NESTED_KEY, _VALUE = 0x0A, 0x12, b"\x82\x01"
+_HISTOGRAM = b'"histogram"'
 
 
 class Names(dict[bytes, str]):
@@ -40,7 +43,8 @@ class Numbers:
 
     Floats, integers and booleans (True = 1.0) are numbers, and so are NaN, Infinity, -Infinity
     as bare tokens or as strings. A plain dict is opened: {"eval": {"loss": 1}} -> "eval/loss".
-    Histograms, media, strings, lists and null are skipped.
+    A histogram becomes its figures: "h/rms", "h/max_abs", ... (see `histograms.figures`).
+    Media, strings, lists and null are skipped.
     """
 
     skipped: Counter[str] = field(default_factory=Counter)
@@ -55,6 +59,8 @@ class Numbers:
         elif isinstance(value, dict) and "_type" not in value and depth < MAX_DEPTH:
             for key, inner in value.items():
                 self.add(into, f"{name}/{key}", inner, depth + 1)
+        elif isinstance(value, dict) and (figures := histograms.of_wandb(value)):
+            into.update((f"{name}/{figure}", number) for figure, number in figures.items())
         else:
             self.skipped[_kind(value)] += 1
 
@@ -112,10 +118,11 @@ def items_of(items: Iterable[Any]) -> tuple[list[bytes], list[bytes]]:
 def without_objects(
     keys: list[bytes], texts: list[bytes], skipped: Counter[str]
 ) -> tuple[list[bytes], list[bytes]]:
-    """The items that are not parts of a histogram, image, table, ...
+    """The items that are not parts of an image, table, ...; a histogram as one item.
 
     wandb writes such an object as one item per field ("h/_type", "h/bins", ...), so that its size
-    or height would look like a metric. The objects are counted in `skipped` by their type.
+    or height would look like a metric. The objects are counted in `skipped` by their type, but for
+    histograms, which are put together again.
     """
     types = {
         key.removesuffix(b"_type"): text
@@ -124,10 +131,22 @@ def without_objects(
     }
     if not types:
         return keys, texts
-    skipped.update(str(_decode(text))[:40] for text in types.values())
     parts = tuple(types)
-    kept = [pair for pair in zip(keys, texts, strict=True) if not pair[0].startswith(parts)]
+    pairs = list(zip(keys, texts, strict=True))
+    kept = [pair for pair in pairs if not pair[0].startswith(parts)]
+    whole = [key for key, text in types.items() if text == _HISTOGRAM]
+    if whole:
+        fields = dict(pairs)
+        kept += [(key.removesuffix(b"/"), _histogram(key, fields)) for key in whole]
+    skipped.update(str(_decode(text))[:40] for text in types.values() if text != _HISTOGRAM)
     return [key for key, _ in kept], [text for _, text in kept]
+
+
+def _histogram(key: bytes, fields: dict[bytes, bytes]) -> bytes:
+    """The JSON of the histogram whose fields stand under `key`."""
+    named = ((name, fields.get(key + name)) for name in (b"values", b"bins", b"packedBins"))
+    parts = [b'"%s":%s' % (name, text) for name, text in named if text is not None]
+    return b'{"_type":"histogram",%s}' % b",".join(parts) if parts else b'{"_type":"histogram"}'
 
 
 def decode_all(texts: Sequence[bytes]) -> list[Any]:

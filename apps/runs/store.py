@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 from django.db import connection
-from django.db.models import Case, F, Max, Q, Subquery, When
+from django.db.models import Case, F, Max, Min, Q, Subquery, When
 from django.db.models.functions import Greatest, Least
 from django.utils import timezone
 
@@ -88,6 +88,27 @@ def list_runs(limit: int = 50, before: int | None = None) -> list[RunInfo]:
     page = list(rows[: min(limit, 200)])
     newest, now = _newest([run.pk for run in page]), timezone.now()
     return [_info(run, newest.get(run.pk), now) for run in page]
+
+
+def projects(limit: int = 1_000) -> list[tuple[str, datetime]]:
+    """(name, when its first run was made), by name; "" for runs without one."""
+    rows = Run.objects.values("project").annotate(first=Min("created_at")).order_by("project")
+    return list(rows.values_list("project", "first")[:limit])
+
+
+def project_runs(project: str, after: int = 0, limit: int = 500) -> list[RunInfo]:
+    """Runs of a project in the order they were made, keyset by id. -- uses the primary key"""
+    rows = Run.objects.filter(project=project, pk__gt=after).order_by("pk")
+    page = list(rows[: min(limit, 500)])
+    newest, now = _newest([run.pk for run in page]), timezone.now()
+    return [_info(run, newest.get(run.pk), now) for run in page]
+
+
+def summaries(run_ids: Collection[int]) -> dict[int, dict[str, Any]]:
+    """run_id -> summary of its newest attempt that has one. -- uses the primary key"""
+    rows = Attempt.objects.filter(run_id__in=run_ids).exclude(summary={})
+    newest = rows.order_by("-run_id", "-number").distinct("run_id")
+    return dict(newest.values_list("run_id", "summary"))
 
 
 def _attempt_state(row: Attempt, newest: int) -> str:

@@ -19,7 +19,7 @@ from apps.ingest.wandb.values import storable
 
 ENTITY: Final = "lastgood"
 DEFAULT_PROJECT: Final = "uncategorized"
-_NAMED = re.compile(r"\s*(?:query|mutation)\s+(\w+)")
+_NAMED = re.compile(r"(?:\s|#[^\n]*\n)*(?:query|mutation)\s+(\w+)")
 _PROBED_TYPE = re.compile(r"(\w+)\s*:\s*__type\b")
 _SYNC_PROGRAM = re.compile(r"(?:[/\\]wandb(?:\.exe|[/\\]__main__\.py)?|-m wandb(?:\.\w+)*)$")
 """What `wandb sync` says it is, in place of the training script."""
@@ -145,10 +145,14 @@ def viewer(name: str) -> dict[str, Any]:
     return {
         "viewer": {
             "id": name,
+            "name": name,
             "entity": ENTITY,
             "username": name,
             "email": "",
+            "admin": False,
             "flags": "{}",
+            "deletedAt": None,
+            "apiKeys": None,
             "teams": {"edges": [{"node": {"name": ENTITY}}]},
         },
         "serverInfo": {"cliVersionInfo": None, "latestLocalVersionInfo": None},

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.db.models import Sum
+
 from apps.core.errors import BadPayload
 from apps.core.sql import execute
 from apps.ingest.models import WandbFile, WandbProcess
@@ -74,6 +76,14 @@ def ends(run_id: int, attempt: int) -> dict[str, tuple[int, str]]:
     """file -> (number of its next line, last line), of a lone process. -- uses the primary key"""
     rows = WandbFile.objects.filter(run_id=run_id, attempt=attempt, writer="", file__in=NUMBERED)
     return {row.file: (row.end_line, row.tail) for row in rows}
+
+
+def history_lines(run_id: int) -> int:
+    """How many lines of history the newest process has, those it went on from included; of
+    writers that share a run, all of theirs. -- uses the primary key"""
+    rows = WandbFile.objects.filter(run_id=run_id, file=HISTORY)
+    newest = rows.order_by("-attempt").values("attempt")[:1]
+    return rows.filter(attempt=newest).aggregate(n=Sum("end_line"))["n"] or 0
 
 
 def take(writer: Writer, piece: Piece) -> FreshLines:

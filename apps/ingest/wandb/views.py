@@ -18,7 +18,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from apps.accounts.records import Actor
-from apps.accounts.services import require, verify_token
+from apps.accounts.services import Forbidden, require, require_any, verify_token
 from apps.core.clock import now_ns
 from apps.core.database import SERVER_TROUBLE
 from apps.core.errors import AppError
@@ -29,6 +29,7 @@ from apps.ingest.store import count
 from apps.ingest.views import body_of, door
 from apps.ingest.wandb import graphql, store, uploads
 from apps.ingest.wandb import services as wandb
+from apps.ingest.wandb.reading import READS
 from apps.runs import services as runs
 from apps.runs import store as runs_store
 from apps.runs.records import Progress
@@ -46,13 +47,21 @@ Answer = Callable[[HttpRequest, Actor, graphql.Operation], dict[str, Any]]
 
 def basic_sender(request: HttpRequest) -> Actor:
     """The actor of `Authorization: Basic base64("api:" + token)`; Forbidden without ingest."""
+    return require(_actor(request), "ingest")
+
+
+def basic_client(request: HttpRequest) -> Actor:
+    """The same for who may send or read: each operation asks for its own scope."""
+    return require_any(_actor(request), ("ingest", "read"))
+
+
+def _actor(request: HttpRequest) -> Actor | None:
     scheme, _, packed = request.headers.get("Authorization", "").partition(" ")
     try:
         _, _, secret = base64.b64decode(packed).decode().partition(":")
     except ValueError:
         secret = ""
-    actor = verify_token(secret.strip()) if scheme.lower() == "basic" and secret else None
-    return require(actor, "ingest")
+    return verify_token(secret.strip()) if scheme.lower() == "basic" and secret else None
 
 
 def query(request: HttpRequest, actor: Actor) -> HttpResponse:
@@ -60,14 +69,19 @@ def query(request: HttpRequest, actor: Actor) -> HttpResponse:
     body = body_of(request, settings.INGEST_MAX_BODY_BYTES)
     try:
         operation = graphql.parse_request(body)
+        read = READS.get(operation.name)
+        if read is not None:
+            require(actor, "read")
+            return json_response({"data": read(operation)})
         answer = _ANSWERS.get(operation.name)
         if answer is not None:
+            require_any(actor, _SCOPES.get(operation.name, ("ingest",)))
             return json_response({"data": answer(request, actor, operation)})
         types = graphql.probed_types(operation.query)
         if types:
             return json_response({"data": types})
         raise AppError(f'Lastgood does not know the operation "{operation.name[:100]}"')
-    except services.Refused:
+    except (services.Refused, Forbidden):
         raise
     except AppError as error:
         return json_response({"data": None, "errors": [{"message": str(error)}]})
@@ -118,6 +132,8 @@ def _alert(request: HttpRequest, actor: Actor, asked: graphql.Operation) -> dict
 
 _ANSWERS: dict[str, Answer] = {
     "Viewer": lambda _, actor, __: graphql.viewer(actor.name),
+    "GetViewer": lambda _, actor, __: graphql.viewer(actor.name),
+    "GetDefaultEntity": lambda _, actor, __: graphql.viewer(actor.name),
     "ServerFeaturesQuery": lambda *_: graphql.features(),
     "UpsertBucket": _upsert,
     "RunResumeStatus": _resume,
@@ -126,6 +142,10 @@ _ANSWERS: dict[str, Answer] = {
     "NotifyScriptableRunAlert": _alert,
     "CreateRunFiles": _files,
 }
+_SCOPES = dict.fromkeys(
+    ("Viewer", "GetViewer", "GetDefaultEntity", "ServerFeaturesQuery"), ("ingest", "read")
+)
+"""Who may ask for what; the rest of _ANSWERS needs ingest."""
 
 
 def file_stream(
@@ -212,5 +232,5 @@ def telemetry(request: HttpRequest) -> HttpResponse:
     return HttpResponse()
 
 
-graphql_door = door(query, basic_sender)
+graphql_door = door(query, basic_client)
 file_stream_door = door(file_stream, basic_sender)

@@ -17,7 +17,14 @@ from apps.metrics.store.detectors import (
     take_fresh,
 )
 from apps.metrics.store.names import key_names, keys
-from apps.metrics.store.read import latest, layer_grid, read_rank_rows, read_rows, read_series
+from apps.metrics.store.read import (
+    count_points,
+    latest,
+    layer_grid,
+    read_rank_rows,
+    read_rows,
+    read_series,
+)
 from apps.metrics.store.write import write_rows
 
 __all__ = [
@@ -30,6 +37,7 @@ __all__ = [
     "SeriesWindow",
     "WriteResult",
     "compact_once",
+    "count_points",
     "key_names",
     "keys",
     "latest",

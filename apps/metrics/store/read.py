@@ -65,6 +65,25 @@ def read_rows(
     return {known[key]: (p.step, p.time_ns, p.value) for (key, _), p in found.items()}
 
 
+def count_points(run_id: int, attempt: int, from_step: int | None, to_step: int | None) -> int:
+    """At most how many points lie in the steps, both included: whole blocks are counted.
+
+    Nothing is decoded. -- uses the primary keys of hot and cold blocks
+    """
+    low = -(1 << 62) if from_step is None else from_step
+    high = 1 << 62 if to_step is None else to_step
+    statement = """
+        SELECT (SELECT coalesce(sum(points), 0) FROM metrics_hotblock WHERE run_id = %s
+                   AND attempt = %s AND last_step >= %s AND first_step <= %s)
+             + (SELECT coalesce(sum(c.points), 0) FROM metrics_serieskey k
+                  JOIN metrics_coldblock c ON c.run_id = k.run_id AND c.key_id = k.key_id
+                   AND c.attempt = %s AND c.last_step >= %s AND c.first_step <= %s
+                 WHERE k.run_id = %s)
+    """
+    place = [attempt, low, high]
+    return int(sql.query(statement, [run_id, *place, *place, run_id])[0][0])
+
+
 def read_rank_rows(
     run_id: int, attempt: int, key: str, from_step: int | None = None, to_step: int | None = None
 ) -> Points | None:

@@ -7,8 +7,17 @@ import pytest
 from tests import servers
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
+def pytest_collection_modifyitems(items):
+    """Each file runs in one worker; all browser tests in one, since their site is slow to start."""
+    for item in items:
+        place = item.path.relative_to(item.config.rootpath)
+        group = "browser" if "browser" in place.parts else str(place)
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings():
+def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix):
     """pytest-django's hook before the test database is made: start the servers."""
     from apps.core import database
 

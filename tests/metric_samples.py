@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 
@@ -16,6 +14,7 @@ from apps.metrics.domain.rank_outlier import RankPolicy, RankState
 from apps.metrics.domain.rank_words import RankCase
 from apps.metrics.domain.spikes import SpikeDetector, TrainRow
 from apps.metrics.records import Points
+from tests.servers import HOME
 from workers.demo import recordings
 
 T0_NS = 1_795_981_200_000_000_000
@@ -24,14 +23,9 @@ NAMES = {"loss": "train/loss", "grad_norm": "train/grad_norm", "lr": "train/lr"}
 
 
 @cache
-def _folder():
-    return tempfile.TemporaryDirectory(prefix="lastgood-recordings-")
-
-
-@cache
 def recorded_rows(name, start=0):
     """History rows of one start of a recorded run."""
-    folder = recordings.unpack(name, Path(_folder().name))
+    folder = recordings.unpack(name, HOME / "recordings")
     path = sorted(folder.glob("wandb/*/run-*.wandb"))[start]
     return decode(read_records(path.read_bytes(), final=True).records, now_ns=0).rows
 
@@ -39,7 +33,7 @@ def recorded_rows(name, start=0):
 @cache
 def recorded_rank_rows(name):
     """Per-rank rows of the first start of a recorded run, from its log files."""
-    folder = recordings.unpack(name, Path(_folder().name))
+    folder = recordings.unpack(name, HOME / "recordings")
     files = sorted(folder.glob("gpu-*/*/attempt_0/*/stderr.log"))
     rows = []
     for path in (path for path in files if not path.parts[-5].endswith("-2")):

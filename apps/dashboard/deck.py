@@ -29,12 +29,16 @@ MAX_INCIDENTS = 50
 
 @dataclass(frozen=True, slots=True)
 class DeckAsk:
-    """What the browser shows. kind: "step" or "time"; span: zoomed range in units of the kind."""
+    """What the browser shows. kind: "step" or "time"; span: zoomed range in units of the kind.
+
+    compare: the attempt whose curve is drawn whole beside the newest one.
+    """
 
     kind: str = "step"
     span: tuple[float, float] | None = None
     pixels: int = 1000
     incident: IncidentInfo | None = None
+    compare: int | None = None
 
     @property
     def points(self) -> int:
@@ -158,7 +162,7 @@ def _charts(scene: _Scene) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, key, hue, log in rows:
         if key and scene.curves.get(key):
-            chart = Chart(key, scene.curves[key], kept, scene.axis, hue, log)
+            chart = Chart(key, scene.curves[key], kept, scene.axis, hue, log, scene.ask.compare)
             found[name] = {"name": key, **figures.line_chart(chart)}
     ranks = _rank_chart(scene)
     return {**found, "ranks": ranks} if ranks else found

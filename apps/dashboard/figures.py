@@ -24,7 +24,8 @@ NEAR_RATIO = 0.012
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """What one row shows. kept: attempt -> first step given up (see lineage.py)."""
+    """What one row shows. kept: attempt -> first step given up (see lineage.py). compare: the
+    attempt that is drawn whole, in a hue of its own, to be read beside the others."""
 
     name: str
     curves: Sequence[Curve]
@@ -32,6 +33,7 @@ class Chart:
     axis: Axis
     hue: str = "blue"
     log: bool = False
+    compare: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,16 @@ def _line(piece: Piece, hue: str) -> _Trace:
         meta={"role": "value" if piece.kept else "old", "attempt": piece.attempt},
     )
     return _Trace(look, piece.x, piece.last)
+
+
+def _beside(curve: Curve, kind: str) -> _Trace:
+    """The compared attempt, from its first step to its last, over what else there is."""
+    look = go.Scatter(
+        mode="lines",
+        line={"color": "var(--purple)", "width": 1.8, "dash": "dash"},
+        meta={"role": "compare", "attempt": curve.attempt},
+    )
+    return _Trace(look, cv.to_x(curve, kind), list(curve.last))
 
 
 def _whiskers(piece: Piece, hue: str) -> list[_Trace]:
@@ -166,6 +178,7 @@ def line_chart(chart: Chart) -> dict[str, Any]:
     for piece in sorted(cut, key=lambda p: (p.kept, p.attempt)):
         traces += _band(piece, chart.hue) if piece.kept else []
         traces += [*_whiskers(piece, chart.hue), _line(piece, chart.hue)]
+    traces += [_beside(curve, kind) for curve in chart.curves if curve.attempt == chart.compare]
     traces += _triangles(chart)
     newest = [p for p in cut if p.kept]
     whiskers = sum(len(cv.whiskers(p)) for p in cut)

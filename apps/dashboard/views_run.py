@@ -19,6 +19,7 @@ from apps.core.clock import now_ns
 from apps.core.errors import AppError
 from apps.core.http import json_response
 from apps.core.records import Severity
+from apps.dashboard import attempts as side_by_side
 from apps.dashboard import curves as cv
 from apps.dashboard import flight as words
 from apps.dashboard import series as shown_series
@@ -70,6 +71,7 @@ def run(request: HttpRequest, key: str) -> HttpResponse:
         "span": _span(request),
         "deck_url": reverse("deck_data", args=[key]),
         "series_url": reverse("series", args=[key]),
+        "compare": number(request, "compare"),
     }
     return render(request, "runs/detail.html", context)
 
@@ -95,6 +97,7 @@ def deck_data(request: HttpRequest, key: str) -> HttpResponse:
         span=_span(request),
         pixels=max(200, min(number(request, "px") or 1000, 4_000)),
         incident=incident_of(number_of) if number_of is not None else None,
+        compare=number(request, "compare"),
     )
     response = json_response(deck(run_of(key), ask), Cache_Control="private, no-cache")
     tag = f'"{hashlib.blake2b(response.content, digest_size=12).hexdigest()}"'
@@ -152,6 +155,26 @@ def _page(query: LogQuery) -> dict[str, Any]:
         return {"page": None, "lines": [], "error": str(error)}
     lines = [(line, Severity(line.severity).name.lower()) for line in page.lines]
     return {"page": page, "lines": lines}
+
+
+@require_safe
+def attempts(request: HttpRequest, key: str) -> HttpResponse:
+    """What became of each attempt, and where two of them part."""
+    info = run_of(key)
+    found = runs.attempts(info.id)
+    numbers = [attempt.number for attempt in reversed(found)]
+    a, b = number(request, "a"), number(request, "b")
+    if len(numbers) > 1:
+        a, b = numbers[1] if a is None else a, numbers[0] if b is None else b
+    pairing = side_by_side.pairing(info, a, b) if a is not None and b is not None else None
+    context = {
+        "run": info,
+        "rows": side_by_side.rows(found),
+        "numbers": numbers,
+        "ask": {"a": a, "b": b},
+        "pairing": pairing,
+    }
+    return render(request, "runs/attempts.html", context)
 
 
 @require_safe

@@ -31,11 +31,11 @@ export function draw(node, figure, axis) {
   return Plotly.react(node, data, layout, CONFIG);
 }
 
-/** Values at x of the traces that count, newest attempt first. */
-export function valueAt(figure, x) {
+/** The value nearest to x of the traces with a role ("value": those that count), newest attempt first. */
+export function valueAt(figure, x, role = "value") {
   let best = null;
   for (const trace of figure.data) {
-    if (trace.meta?.role !== "value" || !trace.x.length) continue;
+    if (trace.meta?.role !== role || !trace.x.length) continue;
     const i = nearest(trace.x, x);
     const off = Math.abs(trace.x[i] - x);
     if (!best || off <= best.off) best = { off, y: trace.y[i], x: trace.x[i], attempt: trace.meta.attempt };

@@ -61,6 +61,7 @@ class Deck {
     const url = new URL(this.url, location.href);
     url.searchParams.set("x", this.kind);
     url.searchParams.set("px", Math.round(this.root.clientWidth));
+    if (this.root.dataset.compare) url.searchParams.set("compare", this.root.dataset.compare);
     if (this.range) {
       url.searchParams.set("from", this.range[0]);
       url.searchParams.set("to", this.range[1]);
@@ -176,6 +177,8 @@ class Deck {
       const chart = charts[row.dataset.chart];
       const found = valueAt(chart.figure, x);
       if (found) row.querySelector(".value").textContent = number(found.y);
+      const beside = valueAt(chart.figure, x, "compare");
+      if (beside) parts.push(el("span", {}, besideText(chart.name, beside, found)));
     }
     const canvas = this.part("canvas");
     if (this.data.heatmap && event.target === canvas) {
@@ -250,6 +253,12 @@ class Deck {
     clearTimeout(this.resizing);
     this.resizing = setTimeout(() => this.render(), 120);
   }
+}
+
+/** "train/loss of attempt 0: 2.45 (+0.14)": the compared attempt against what counts. */
+function besideText(name, beside, counts) {
+  const gap = counts && counts.y !== null && beside.y !== null ? beside.y - counts.y : null;
+  return `${name} of attempt ${beside.attempt}: ${number(beside.y)}${gap === null ? "" : ` (${gap < 0 ? "" : "+"}${number(gap)})`}`;
 }
 
 for (const root of document.querySelectorAll("[data-deck]")) root.deck = new Deck(root);

@@ -41,6 +41,14 @@ def test_what_counts_is_drawn_over_what_was_given_up():
     assert [r for r in roles(drawn) if r in ("old", "value")] == ["old", "value", "value"]
 
 
+def test_a_compared_attempt_is_drawn_whole_over_the_others():
+    chart = Chart("loss", [curve(0), curve(1)], {0: 40, 1: None}, AXIS, compare=0)
+    drawn = line_chart(chart)
+    beside = drawn["figure"]["data"][-1]
+    assert beside["meta"] == {"role": "compare", "attempt": 0}
+    assert len(beside["x"]) == 100
+
+
 def test_colours_are_variables_of_the_page_theme():
     text = orjson.dumps(line_chart(Chart("loss", [curve()], {}, AXIS))["figure"]).decode()
     assert "var(--blue)" in text

@@ -176,17 +176,23 @@ def write_logs(envelope: Envelope, batch: LogBatch) -> Written:
     done = logs.write_lines(run_id, attempt, batch.node, parsed, batch_id=envelope.batch_id)
     rows = [row for part in parsed for row in part.metrics]
     points = write_rows(run_id, attempt, rows, source="logs").points if rows else 0
+    # Lines take their time from their file: too coarse to tell a restart from a slow reader.
+    job = add_rows(run_id, attempt, done.job_rows, source="logs", restarts=False)
     _note_ranks(run_id, attempt, batch.node, parsed)
     runs_store.note_progress(run_id, attempt, Progress(last_ns=done.last_ns), timezone.now())
     counts = {
+        **job.counts,
         "lines": done.lines,
         "repeated_lines": done.skipped_lines,
         "gaps": done.gaps,
-        "points": points,
+        "points": points + job.counts["points"],
+        "job_lines": len(done.job_rows),
+        "job_lines_copied": done.job_copies,
+        "job_lines_without_step": sum(part.unplaced_job_lines for part in parsed),
         "invalid_utf8_bytes": sum(part.invalid_utf8_bytes for part in parsed),
         "truncated_lines": sum(part.truncated_lines for part in parsed),
     }
-    return Written(frozenset({attempt}), counts)
+    return Written(job.attempts | {attempt}, counts)
 
 
 def _parse(run_id: int, attempt: int, batch: LogBatch) -> list[ParsedSegment]:

@@ -37,6 +37,18 @@ class Source(models.Model):
         ]
 
 
+class Speaker(models.Model):
+    """The file whose lines are taken as the job's own: the first that told numbers of the job in
+    formats of this family. Further files that tell the same are copies."""
+
+    pk = models.CompositePrimaryKey("run_id", "attempt", "family")
+    run_id = models.BigIntegerField()
+    attempt = models.IntegerField()
+    family = models.CharField(max_length=40)
+    node = models.CharField(max_length=253)
+    name = models.TextField()
+
+
 class Gap(models.Model):
     """Bytes of a file that never came. Deleted or cut when they come late."""
 

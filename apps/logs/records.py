@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from apps.core.records import Severity
+from apps.core.records import MetricRow, Severity
 
 
 @dataclass(frozen=True, slots=True)
 class LinesWritten:
     """What one batch added. gaps: holes it opened; skipped_lines: were stored already.
 
-    last_ns, last_step: newest of the new lines of ranks; None if there is none.
+    last_ns, last_step: newest of the new lines of ranks; None if there is none. job_rows: what new
+    lines tell of the whole job, each once. job_copies: the same, told by further files.
     """
 
     lines: int = 0
@@ -21,6 +22,8 @@ class LinesWritten:
     skipped_lines: int = 0
     last_ns: int | None = None
     last_step: int | None = None
+    job_rows: tuple[MetricRow, ...] = ()
+    job_copies: int = 0
 
 
 @dataclass(frozen=True, slots=True)

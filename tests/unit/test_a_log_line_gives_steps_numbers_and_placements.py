@@ -9,10 +9,6 @@ from apps.logs.domain.lines import ParsePolicy
 from tests.log_samples import console, parse
 
 HEAD = "2026-11-29 19:51:21.906 [INFO] [rank5] train: "
-MEGATRON = (
-    HEAD + " iteration       10/    1500 | learning rate: 1.098E-04 | lm loss: 4.273612E+00 |"
-    " loss scale: 1.0 | grad norm: 2.890 |\n"
-)
 
 
 @pytest.mark.parametrize(
@@ -59,13 +55,6 @@ def test_console_copies_give_no_second_value():
     line = "[default1]:" + HEAD + "step 700 local_loss=1.4\n"
     assert console(line).metrics == []
     assert len(console(line, policy=ParsePolicy(console_metrics=True)).metrics) == 1
-
-
-def test_megatron_lines_give_job_values_only_on_request():
-    assert parse(MEGATRON).metrics == []
-    (row,) = parse(MEGATRON, ParsePolicy(job_metrics=True)).metrics
-    assert row.rank is None
-    assert row.values == {"train/lr": 1.098e-4, "train/loss": 4.273612, "train/grad_norm": 2.89}
 
 
 def test_a_rank_says_where_it_runs():

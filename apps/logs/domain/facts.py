@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from apps.core.records import LogLine
 
 _STEP = re.compile(r"\biteration +(\d{1,12})\s*/|\bstep\"?(?: *[:=] *| )(\d{1,12})\b(?!\.\d)")
-_JOB_VALUE = re.compile(r"\b(lm loss|grad norm|learning rate): *([-+.\deE]+|nan|inf)(?= |$)")
-_JOB_KEYS = {"lm loss": "train/loss", "grad norm": "train/grad_norm", "learning rate": "train/lr"}
 _NON_FINITE = frozenset({"nan", "-nan", "inf", "-inf", "+inf", "infinity", "-infinity"})
 _PAIR = re.compile(r"\b(pid|world_size|world|host)=(\S+)")
 _PID_DIGITS, _RANK_DIGITS = 18, 7
@@ -61,12 +59,6 @@ def rank_metrics(message: str) -> Mapping[str, float]:
             if number is not None:
                 values[f"rank/{name}"] = number
     return values
-
-
-def job_metrics(message: str) -> Mapping[str, float]:
-    """Loss, gradient norm and learning rate of a Megatron line, under W&B's usual names."""
-    found = ((_JOB_KEYS[k], _number(v)) for k, v in _JOB_VALUE.findall(message))
-    return {key: number for key, number in found if number is not None}
 
 
 def _number(text: str) -> float | None:

@@ -13,8 +13,9 @@ from itertools import accumulate
 
 from apps.core.records import MetricRow, Severity
 from apps.logs.domain.classify import severity_without_level
-from apps.logs.domain.facts import Placement, job_metrics, placement, rank_metrics, step_of
+from apps.logs.domain.facts import Placement, placement, rank_metrics, step_of
 from apps.logs.domain.headers import Clock, Headers, read_headers
+from apps.logs.domain.joblines import JobRow, formats_in, job_rows
 from apps.logs.domain.table import LineTable
 
 MAX_LINE_BYTES = 64 * 1024
@@ -61,14 +62,11 @@ class ParsePolicy:
     """Switches of the parser.
 
     zone_offset_s: seconds east of UTC of stamps without a zone. console_metrics: also take
-    per-rank metrics from console lines (off: they repeat the rank files). job_metrics: turn
-    Megatron lines into metrics of the whole job (off: where W&B delivers the same numbers, two
-    sources of one series would disagree in rounding and time).
+    per-rank metrics from console lines (off: they repeat the rank files).
     """
 
     zone_offset_s: int = 0
     console_metrics: bool = False
-    job_metrics: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +74,8 @@ class ParsedSegment:
     """What one segment says. end: offset after its last byte.
 
     lines: in file order. truncated_lines: longer than 64 KiB, cut, original length noted in the
-    text. invalid_utf8_bytes: replaced by U+FFFD.
+    text. invalid_utf8_bytes: replaced by U+FFFD. job: what lines tell of the whole job; the files
+    of several ranks may tell the same. unplaced_job_lines: told numbers of the job but no step.
     """
 
     meta: SegmentMeta
@@ -86,6 +85,8 @@ class ParsedSegment:
     placements: Sequence[Placement]
     invalid_utf8_bytes: int
     truncated_lines: int
+    job: Sequence[JobRow] = ()
+    unplaced_job_lines: int = 0
 
 
 def parse_segment(
@@ -127,6 +128,8 @@ class _Parser:
         heads = read_headers(texts, clock, tee=self.tee)
         table = self.table(texts, raws, heads)
         self.facts(heads.body, table)
+        formats = formats_in(data)
+        job, unplaced = job_rows(heads.body, table.time_ns, formats) if formats else ([], 0)
         return ParsedSegment(
             meta=self.meta,
             end=self.meta.offset + len(data),
@@ -135,6 +138,8 @@ class _Parser:
             placements=self.placements,
             invalid_utf8_bytes=self.invalid_bytes,
             truncated_lines=self.truncated,
+            job=job,
+            unplaced_job_lines=unplaced,
         )
 
     def texts(self, data: bytes, raws: list[bytes]) -> list[str]:
@@ -233,8 +238,6 @@ class _Parser:
         """Metrics of one step line."""
         if rank is not None and self.ranked_metrics and (values := rank_metrics(body)):
             self.metrics.append(MetricRow(step, time_ns, values, rank))
-        if self.policy.job_metrics and (values := job_metrics(body)):
-            self.metrics.append(MetricRow(step, time_ns, values))
 
 
 def _filled(own_ns: list[int | None], meta: SegmentMeta) -> list[int]:

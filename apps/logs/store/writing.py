@@ -16,6 +16,7 @@ from apps.logs.domain.ranks import RankState, SlotKey, fold_lines, fold_placemen
 from apps.logs.domain.table import LineTable
 from apps.logs.records import LinesWritten
 from apps.logs.store.files import FileKey, OpenFile, lock_files, save_files
+from apps.logs.store.speakers import Told, of_speakers
 from apps.logs.store.states import load_states, mark_dirty, save_states
 
 MAX_CHUNK_LINES = 20_000
@@ -74,6 +75,7 @@ class _Batch:
     states: dict[SlotKey, RankState]
     touched: set[SlotKey] = field(default_factory=set)
     tables: list[tuple[OpenFile, LineTable]] = field(default_factory=list)
+    told: list[Told] = field(default_factory=list)
     gaps: int = 0
     skipped: int = 0
 
@@ -125,6 +127,11 @@ def _take(batch: _Batch, segment: ParsedSegment) -> None:
     file.skipped_lines += len(lines) - len(done.keep)
     file.coverage = done.coverage
     batch.touched |= fold_placements(batch.states, batch.node, segment.placements)
+    if segment.job:
+        kept = set(done.keep)
+        batch.told += [
+            Told(file.name, segment.meta.local_rank, job) for job in segment.job if job.line in kept
+        ]
     if len(done.keep) < len(lines):
         lines = lines.select(done.keep)
     if len(lines):
@@ -249,6 +256,7 @@ def _event_row(batch: _Batch, file: OpenFile, table: LineTable, number: int) -> 
 
 
 def _summary(batch: _Batch) -> LinesWritten:
+    rows = of_speakers(batch.run_id, batch.attempt, batch.node, batch.told)
     severities = [s for _, table in batch.tables for s in table.severity]
     steps = [s for _, table in batch.tables for s in table.step if s is not None]
     return LinesWritten(
@@ -259,4 +267,6 @@ def _summary(batch: _Batch) -> LinesWritten:
         skipped_lines=batch.skipped,
         last_ns=max((t for _, table in batch.tables for t in table.time_ns), default=None),
         last_step=max(steps, default=None),
+        job_rows=rows,
+        job_copies=len(batch.told) - len(rows),
     )

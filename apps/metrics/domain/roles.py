@@ -26,6 +26,8 @@ LOSS = (
     "train/cross entropy",
     "train/ce loss",
     "train/cross entropy loss",
+    "train/crossentropyloss",
+    "reduced train loss",
     "optim/loss",
     "train inner/loss",
     "total loss",
@@ -68,11 +70,17 @@ LOSS_SCALE = (
 )
 LOCAL_LOSS = ("rank/local loss", "local loss", "rank/loss", "rank loss", "loss/local")
 
+FROM_LOG = "log/"
+"""In front of the names of numbers that were read from log lines."""
+
 NOT_MODEL = re.compile(
     r"^(perf|system|time|throughput|data|timing|profil\w*|eval\w*|val\w*|test|_)\b"
-    r"|\b(tokens?|epoch|runtime|timestamp|seconds|memory|mem|mfu|flops|samples|consumed)\b"
+    r"|\b(tokens?|epoch|runtime|timestamp|seconds|memory|mem|mfu|flops|samples|consumed|elapsed|tps|tflops)\b"
 )
 NOT_TRAINING = re.compile(r"\b(val|valid|validation|eval|evaluation|test|dev|rank)\b")
+
+
+ROLES = ("loss", "grad_norm", "lr", "loss_scale")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +94,24 @@ class Roles:
 
     def by_role(self) -> dict[str, str]:
         """role -> name of those that exist."""
-        named = {
-            "loss": self.loss,
-            "grad_norm": self.grad_norm,
-            "lr": self.lr,
-            "loss_scale": self.loss_scale,
-        }
+        named = {role: getattr(self, role) for role in ROLES}
         return {role: name for role, name in named.items() if name}
 
 
 def guess(keys: Iterable[str]) -> Roles:
-    """The roles of the keys of one run. Deterministic: the order of the keys does not matter."""
+    """The roles of the keys of one run. Deterministic: the order of the keys does not matter.
+
+    Numbers read from log lines (FROM_LOG) are rounded copies: they count only for a role that no
+    other series has.
+    """
     names = sorted(keys)
+    richer = _guess([name for name in names if not name.startswith(FROM_LOG)])
+    told = _guess([name.removeprefix(FROM_LOG) for name in names if name.startswith(FROM_LOG)])
+    read = {role: FROM_LOG + name for role, name in told.by_role().items()}
+    return Roles(**dict.fromkeys(ROLES) | read | richer.by_role())
+
+
+def _guess(names: list[str]) -> Roles:
     return Roles(
         loss=_pick(names, LOSS),
         grad_norm=_pick(names, GRAD_NORM),
@@ -119,8 +133,14 @@ def model_signals(keys: Iterable[str]) -> list[str]:
     """Series that speak of the model, by name: losses, norms, activations, ratios, learning rate.
 
     Speed, memory, counters and evaluations are left out: they move for reasons of their own.
+    So are numbers read from log lines, unless there is nothing else: they repeat other series.
     """
-    return [key for key in sorted(keys) if not NOT_MODEL.search(_plain(key))]
+    found = [key for key in sorted(keys) if not NOT_MODEL.search(_plain(_own_name(key)))]
+    return [key for key in found if not key.startswith(FROM_LOG)] or found
+
+
+def _own_name(key: str) -> str:
+    return key.removeprefix(FROM_LOG)
 
 
 def _pick(names: list[str], wanted: tuple[str, ...]) -> str | None:

@@ -45,3 +45,14 @@ def test_speed_counters_and_evaluations_say_nothing_about_the_model():
     model = ["act_max/layers.0", "grad_norm/layers.1", "train/loss", "update_ratio/head"]
     others = ["perf/step_time", "system/gpu.0.temp", "train/tokens", "val/loss", "epoch"]
     assert model_signals([*others, *model]) == model
+
+
+def test_a_number_read_from_a_log_line_counts_only_where_there_is_no_other():
+    roles = guess(["log/lm loss", "log/grad norm", "model/loss"])
+    assert (roles.loss, roles.grad_norm) == ("model/loss", "log/grad norm")
+    assert guess(["log/lm loss", "log/validation/loss"]).loss == "log/lm loss"
+
+
+def test_numbers_read_from_log_lines_are_no_second_signal():
+    assert model_signals(["log/lm loss", "train/loss"]) == ["train/loss"]
+    assert model_signals(["log/lm loss", "log/elapsed time"]) == ["log/lm loss"]

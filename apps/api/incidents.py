@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
@@ -16,7 +17,7 @@ from apps.api.lookup import capped, incident_of, run_of
 from apps.core import live
 from apps.core.clock import now_ns
 from apps.incidents import services, store
-from apps.incidents.domain.incident import IncidentInfo
+from apps.incidents.domain.incident import IncidentChange, IncidentInfo, Resolution
 from apps.rollbacks import services as rollbacks
 from apps.runs import store as runs
 
@@ -76,8 +77,8 @@ def get_candidates(request: HttpRequest, id: int) -> dict[str, Any]:
     return {"items": [asdict(c) for c in rollbacks.candidates(incident.run_id, incident)]}
 
 
-class AcknowledgeIn(Schema):
-    """reason: what you are going to do about it."""
+class ChangeIn(Schema):
+    """reason: what you are going to do about it, or why it is over."""
 
     reason: str = ""
 
@@ -91,18 +92,35 @@ class AcknowledgeIn(Schema):
 def acknowledge(
     request: HttpRequest,
     id: int,
-    payload: Body[AcknowledgeIn] = AcknowledgeIn(),  # noqa: B008 - an empty body is fine
+    payload: Body[ChangeIn] = ChangeIn(),  # noqa: B008 - an empty body is fine
 ) -> dict[str, Any]:
+    who, reason = caller(request), payload.reason
+    return _change(id, lambda found, moment: services.acknowledge(
+        found.run_id, found.id, actor=who, now_ns=moment, reason=reason
+    ))  # fmt: skip
+
+
+@router.post(
+    "/incidents/{id}/resolve",
+    response=shapes.IncidentOut,
+    auth=needs("operate"),
+    summary="Say that an incident is over",
+)
+def resolve(
+    request: HttpRequest,
+    id: int,
+    payload: Body[ChangeIn] = ChangeIn(),  # noqa: B008 - an empty body is fine
+) -> dict[str, Any]:
+    who, reason = caller(request), payload.reason
+    return _change(id, lambda found, moment: services.resolve(
+        found.run_id, found.id, Resolution.MANUAL, moment, actor=who, reason=reason
+    ))  # fmt: skip
+
+
+def _change(id: int, act: Callable[[IncidentInfo, int], list[IncidentChange]]) -> dict[str, Any]:
     incident = incident_of(id)
     key, moment = _key(incident), now_ns()
     with transaction.atomic():
-        changes = services.acknowledge(
-            incident.run_id,
-            incident.id,
-            actor=caller(request),
-            now_ns=moment,
-            reason=payload.reason,
-        )
-        alerts.plan(changes, moment)
+        alerts.plan(act(incident, moment), moment)
     live.publish(key, step=None, what=["incidents"])
     return _shape(incident_of(id), key)

@@ -11,6 +11,7 @@ from apps.checkpoints.records import CheckpointInfo
 from apps.core.records import Candidate
 from apps.dashboard import series
 from apps.incidents import store as incidents
+from apps.incidents.domain.correlate import SCRIPT_ALERT
 from apps.incidents.domain.incident import IncidentInfo
 from apps.logs import store as logs
 from apps.metrics import store as metrics
@@ -49,13 +50,14 @@ class Row:
 
 
 def open_incidents(limit: int = 50) -> list[IncidentInfo]:
-    """Incidents that wait for somebody, pages first, newest first."""
+    """Incidents that wait for somebody: pages first, what a detector saw before what a script said,
+    newest first."""
     found = [
         incident
         for state in OPEN_STATES
         for incident in incidents.list_incidents(incidents.IncidentQuery(state=state, limit=limit))
     ]
-    return sorted(found, key=lambda i: (not i.page, -i.id))
+    return sorted(found, key=lambda i: (not i.page, i.kind == SCRIPT_ALERT, -i.id))
 
 
 def rows(before: int | None = None) -> tuple[list[Row], int | None]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from apps.core.records import Finding, FindingSeverity, NodeEvent
 from apps.dashboard.curves import Curve, step_to_time_ms, time_to_step
+from apps.incidents.domain.correlate import SCRIPT_ALERT
 from apps.runs.records import AttemptInfo
 
 _TONE = {
@@ -129,7 +130,8 @@ def finding_lane(
     items = [_incident_mark(clock, i, href(i.id)) for i in incidents]
     paged = {(i.attempt, i.onset_step) for i in incidents}
     for f in findings:
-        if (f.attempt, f.onset_step) in paged or f.severity is FindingSeverity.PAGE:
+        drawn = (f.attempt, f.onset_step) in paged and f.kind != SCRIPT_ALERT
+        if drawn or f.severity is FindingSeverity.PAGE:
             continue
         items.append(mark(_place(clock, f), "diamond", _TONE[f.severity], f.title))
     return lane("Findings", items)

@@ -12,6 +12,7 @@ urlpatterns = [
     path("incidents/", views_incident.incidents, name="incidents"),
     path("incidents/<int:number>/", views_incident.incident, name="incident"),
     path("incidents/<int:number>/acknowledge/", views_incident.acknowledge, name="acknowledge"),
+    path("incidents/<int:number>/resolve/", views_incident.resolve, name="resolve"),
     path(
         "incidents/<int:number>/export.<str:form>",
         views_incident.export,

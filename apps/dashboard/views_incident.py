@@ -1,6 +1,8 @@
-"""Incidents: list, page, acknowledgement, export."""
+"""Incidents: list, page, acknowledgement, end, export."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from django.contrib import messages
 from django.db import transaction
@@ -10,6 +12,7 @@ from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 from django.views.decorators.http import require_POST, require_safe
 
+from apps.accounts.records import Actor
 from apps.alerts import services as alerts
 from apps.core import live
 from apps.core.clock import now_ns
@@ -19,6 +22,7 @@ from apps.dashboard import story as stories
 from apps.dashboard.access import actor, incident_of, may_operate, operating
 from apps.dashboard.views import number, with_keys
 from apps.incidents import services, store
+from apps.incidents.domain.incident import IncidentChange, IncidentInfo, Resolution
 from apps.runs import store as runs
 
 PAGE = 50
@@ -62,19 +66,35 @@ def incident(request: HttpRequest, number: int) -> HttpResponse:
     return render(request, "incidents/detail.html", context)
 
 
+Act = Callable[[IncidentInfo, Actor, int], list[IncidentChange]]
+
+
 @require_POST
 @operating
 def acknowledge(request: HttpRequest, number: int) -> HttpResponse:
     """Somebody takes care; reminders stop."""
+    return _change(request, number, "acknowledged", lambda found, who, moment: services.acknowledge(
+        found.run_id, found.id, actor=who, now_ns=moment
+    ))  # fmt: skip
+
+
+@require_POST
+@operating
+def resolve(request: HttpRequest, number: int) -> HttpResponse:
+    """A person says that it is over."""
+    reason = request.POST.get("reason", "")[:500]
+    return _change(request, number, "resolved", lambda found, who, moment: services.resolve(
+        found.run_id, found.id, Resolution.MANUAL, moment, actor=who, reason=reason
+    ))  # fmt: skip
+
+
+def _change(request: HttpRequest, number: int, verb: str, act: Act) -> HttpResponse:
     found = incident_of(number)
     try:
         with transaction.atomic():
             moment = now_ns()
-            changes = services.acknowledge(
-                found.run_id, found.id, actor=actor(request), now_ns=moment
-            )
-            alerts.plan(changes, moment)
-        messages.success(request, f"You have acknowledged {found.label}.", extra_tags="ok")
+            alerts.plan(act(found, actor(request), moment), moment)
+        messages.success(request, f"You have {verb} {found.label}.", extra_tags="ok")
     except AppError as error:
         messages.error(request, str(error), extra_tags="warn")
     live.publish(runs.run_by_id(found.run_id).key, step=None, what=["incidents"])

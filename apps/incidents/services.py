@@ -12,7 +12,7 @@ from apps.accounts.services import audit
 from apps.core.errors import AppError
 from apps.core.records import Finding
 from apps.incidents import store
-from apps.incidents.domain.correlate import Case, correlate, over
+from apps.incidents.domain.correlate import SCRIPT_ALERT, Case, correlate, over
 from apps.incidents.domain.earliest import Move, as_signal, first_move, moved_with, next_look
 from apps.incidents.domain.incident import (
     IncidentChange,
@@ -20,6 +20,7 @@ from apps.incidents.domain.incident import (
     IncidentState,
     Resolution,
 )
+from apps.incidents.domain.script_alert import ScriptAlert, as_finding
 from apps.incidents.domain.state import Act, Standing, transition
 from apps.incidents.domain.summary import Summary, summarise
 from apps.metrics import services as metrics
@@ -71,6 +72,32 @@ def absorb(
             if info.id not in touched and _seek(scene, info.id, _onset(info)):
                 changes.append(IncidentChange(run_id, info.id, "extended"))
         return changes
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """What became of a script's alert. fresh: it is a finding of its own. kept: it is one, or
+    counts as one said before."""
+
+    changes: list[IncidentChange]
+    fresh: bool
+    kept: bool
+
+
+def report(run_id: int, attempt: int, alert: ScriptAlert, now_ns: int) -> Reported:
+    """Notes what a training script says by itself; the changes are for `alerts.services.plan`.
+
+    An error opens an incident that pages, a warning one that is over at once, the rest is a
+    finding without an incident. It has an incident of its own, whatever the detectors see. Runs in
+    the caller's transaction and holds the run's row; a few statements.
+    """
+    runs.lock_run(run_id)
+    earlier = store.findings_of_kind(run_id, SCRIPT_ALERT)
+    finding = as_finding(alert, attempt, earlier)
+    if finding is None:
+        return Reported([], fresh=False, kept=alert.copied)
+    fresh = finding.key not in {known.key for known in earlier}
+    return Reported(absorb(run_id, attempt, [finding], now_ns), fresh=fresh, kept=True)
 
 
 def resolve(

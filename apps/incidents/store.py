@@ -99,6 +99,12 @@ def findings_by_incident(
     return grouped
 
 
+def findings_of_kind(run_id: int, kind: str, limit: int = MAX_FINDINGS) -> list[FindingRecord]:
+    """The newest findings of a run that one kind of detector made. -- uses ix_finding_onset"""
+    rows = Finding.objects.filter(run_id=run_id, kind=kind).order_by("-attempt", "-onset_time_ns")
+    return [_finding(row) for row in rows[:limit]]
+
+
 def save_findings(run_id: int, findings: Sequence[FindingRecord], incident_id: int | None) -> None:
     """Adds findings or replaces their older state. A finding never leaves its incident."""
     rows = [_finding_row(run_id, f, incident_id) for f in findings]

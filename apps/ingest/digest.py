@@ -24,6 +24,7 @@ from apps.ingest.inflate import InflateLimits, inflate
 from apps.ingest.logs.parse import parse as parse_logs
 from apps.ingest.metrics.parse import parse as parse_metrics
 from apps.ingest.nodes.parse import parse as parse_nodes
+from apps.ingest.wandb import alerts as wandb_alerts
 from apps.ingest.wandb.lines import parse_stream
 from apps.ingest.wandb.parse import decode as decode_wandb
 from apps.ingest.wandb.parse import parse_body as open_wandb
@@ -66,6 +67,9 @@ PROTOCOLS: dict[str, Protocol] = {
     "logs": Protocol(lambda body, _: parse_logs(body), writes.write_logs),
     "wandb": Protocol(_parse_wandb, writes.write_wandb),
     "file_stream": Protocol(lambda body, _: parse_stream(body), write_stream),
+    wandb_alerts.ENDPOINT: Protocol(
+        lambda body, env: wandb_alerts.parse_alert(body, env.received_ns), wandb_alerts.write_alert
+    ),
     "metrics": Protocol(
         lambda body, env: parse_metrics(body, received_ns=env.received_ns), writes.write_metrics
     ),

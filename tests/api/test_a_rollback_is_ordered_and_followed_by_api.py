@@ -40,13 +40,14 @@ def test_an_order_may_be_taken_back(send, incident):
     assert send(path, {"reason": "wrong run"}).json()["state"] == "cancelled"
 
 
-def test_an_incident_is_acknowledged_with_an_audit_row(ask, send, incident):
-    answer = send(f"incidents/{incident.id}/acknowledge", {"reason": "looking"})
-    assert answer.json()["state"] == "acknowledged"
+@pytest.mark.parametrize(
+    ("act", "state"), [("acknowledge", "acknowledged"), ("resolve", "resolved")]
+)
+def test_an_incident_is_changed_with_an_audit_row(ask, send, incident, act, state):
+    answer = send(f"incidents/{incident.id}/{act}", {"reason": "looking"})
+    assert answer.json()["state"] == state
     row = accounts.audit_rows(1)[0]
-    assert (row.action, row.actor, row.reason) == (
-        "incident.acknowledged", "token:test", "looking"
-    )  # fmt: skip
+    assert (row.action, row.actor, row.reason) == (f"incident.{state}", "token:test", "looking")
 
 
 def test_an_unchanged_resume_point_waits_and_then_says_so(ask, incident):

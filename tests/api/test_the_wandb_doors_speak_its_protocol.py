@@ -159,6 +159,20 @@ def test_questions_are_answered(ask, name):
     assert ask(name)["data"]
 
 
+def test_an_alert_is_durable_before_the_answer(ask, valkey):
+    ask("UpsertBucket", **FIRST)
+    said = {"runName": "r1", "title": "odd", "text": "look", "severity": "ERROR"}
+    answer = ask("NotifyScriptableRunAlert", **said)["data"]
+    (kept,) = entries(valkey)
+    assert answer == {"notifyScriptableRunAlert": {"success": True}}
+    assert (kept.endpoint, kept.attempt) == ("graphql", 0)
+
+
+def test_an_alert_of_a_run_nobody_knows_is_no_success(ask):
+    answer = ask("NotifyScriptableRunAlert", runName="never", title="x")["data"]
+    assert answer == {"notifyScriptableRunAlert": {"success": False}}
+
+
 @pytest.mark.parametrize("path", ["/sdk/otel/v1/metrics", "/sdk/otel/v1/logs"])
 def test_telemetry_of_the_client_is_forgotten(client, db, path):
     answer = client.post(path, b"x", content_type="application/x-protobuf")

@@ -67,6 +67,13 @@ def test_system_metrics_come_with_them(stack, full):
     assert "system/proc.cpu.threads" in names
 
 
+def test_an_alert_of_the_script_is_an_incident(stack, full):
+    found = {i["kind"]: i for i in stack.get("incidents?run=full")["items"]}
+    said = found["script_alert"]
+    told = (said["title"], said["page"], said["cause_hint"])
+    assert told == ("Script alert: look", False, "the training script reported it")
+
+
 def test_what_is_not_kept_is_counted(stack, full):
     counters = stack.counters("full")
     kinds = ("skipped: table-file", "skipped: html-file")

@@ -8,7 +8,7 @@ from typing import Any
 
 from apps.core.records import Evidence, Finding, FindingSeverity, Suspect
 from apps.core.words import number, place
-from apps.incidents.domain.correlate import FAILURE_KINDS, healed
+from apps.incidents.domain.correlate import FAILURE_KINDS, SCRIPT_ALERT, healed
 from apps.incidents.domain.incident import Hypothesis
 from apps.incidents.domain.suspects import apart_ranks
 
@@ -44,6 +44,7 @@ def hypotheses(
         *_failure(findings),
         *_hardware(findings, suspects),
         *_data(findings),
+        *_reported(findings),
     ]
     found.sort(key=lambda h: -h.confidence)
     return tuple(found) or (_unknown(findings),)
@@ -120,6 +121,21 @@ def _data(findings: Sequence[Finding]) -> list[Hypothesis]:
             test="the loss after the spike is back in its band without a rollback",
             confidence=0.6,
             evidence=tuple(e for f in loud for e in f.evidence),
+        )
+    ]
+
+
+def _reported(findings: Sequence[Finding]) -> list[Hypothesis]:
+    said = [f for f in findings if f.kind == SCRIPT_ALERT]
+    if not said:
+        return []
+    return [
+        Hypothesis(
+            cause="reported",
+            text="the training script reported it",
+            test="none: it is what the script passed to run.alert()",
+            confidence=0.5,
+            evidence=tuple(e for f in said for e in f.evidence),
         )
     ]
 

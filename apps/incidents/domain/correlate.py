@@ -10,6 +10,8 @@ from apps.core.records import Finding, FindingSeverity
 _LOUDNESS = {FindingSeverity.INFO: 0, FindingSeverity.WARN: 1, FindingSeverity.PAGE: 2}
 
 FAILURE_KINDS = frozenset({"failure"})
+SCRIPT_ALERT = "script_alert"
+"""What the training script says by itself: never part of what a detector sees."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +168,8 @@ class _Book:
 
 def joins(case: Case, finding: Finding, policy: CorrelationPolicy) -> bool:
     """Whether `finding` is part of the episode `case`."""
+    if finding.kind == SCRIPT_ALERT or any(f.kind == SCRIPT_ALERT for f in case.findings):
+        return (not case.resolved or case.reopenable) and _same_alert(case, finding)
     extent = _extent(case.findings)
     if case.resolved:
         reach = _Reach(0, policy.reopen_steps, 0, policy.reopen_ns)
@@ -175,6 +179,12 @@ def joins(case: Case, finding: Finding, policy: CorrelationPolicy) -> bool:
         steps, time_ns = policy.crash_steps, policy.crash_ns
         return _within(finding, start, _Reach(steps, steps, time_ns, time_ns))
     return _within(finding, extent, _reach(case, finding, policy))
+
+
+def _same_alert(case: Case, finding: Finding) -> bool:
+    """Whether the script says again what it said; its titles often differ in a number only."""
+    said = (finding.kind, finding.severity, finding.facts.get("topic"))
+    return all((f.kind, f.severity, f.facts.get("topic")) == said for f in case.findings)
 
 
 def _reach(case: Case, finding: Finding, policy: CorrelationPolicy) -> _Reach:

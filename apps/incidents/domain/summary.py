@@ -27,6 +27,7 @@ TELLING = (
     "straggler",
     "outlier",
     "precursor",
+    "script_alert",
 )
 
 _LAYER = re.compile(r"(?:^|[/._])(layers?|h|blocks?)[./_](\d+)(?=$|[./_])")

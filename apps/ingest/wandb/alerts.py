@@ -1,0 +1,72 @@
+"""`run.alert()` of the `wandb` client: parsed, then a finding, in the caller's transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
+
+import orjson
+from django.db import transaction
+
+from apps.alerts import services as alerts
+from apps.core import live
+from apps.core.errors import BadPayload
+from apps.core.records import FindingSeverity
+from apps.incidents import services as incidents
+from apps.incidents.domain.script_alert import TEXT_LENGTH, TITLE_LENGTH, ScriptAlert
+from apps.ingest.envelope import Envelope
+from apps.ingest.wandb.graphql import text_of
+from apps.ingest.writes import Written
+from apps.runs import services as runs
+from apps.runs import store as runs_store
+
+ENDPOINT: Final = "graphql"
+"""The address it came to; nothing else that comes there waits in the stream."""
+_SEVERITY = {"WARN": FindingSeverity.WARN, "ERROR": FindingSeverity.PAGE}
+_LONGEST_WAIT_MS = 24 * 3_600_000
+
+
+def packed(variables: Mapping[str, Any]) -> bytes:
+    """What waits in the stream of a NotifyScriptableRunAlert: only what is read later, bounded."""
+    wait_ms = variables.get("waitDuration")
+    kept = {
+        "title": _cut(text_of(variables, "title"), TITLE_LENGTH),
+        "text": _cut(text_of(variables, "text"), TEXT_LENGTH),
+        "severity": text_of(variables, "severity")[:20],
+        "wait_ms": min(max(wait_ms, 0), _LONGEST_WAIT_MS) if isinstance(wait_ms, int) else 0,
+    }
+    return orjson.dumps(kept)
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
+def parse_alert(body: bytes, received_ns: int) -> ScriptAlert:
+    """The alert; BadPayload if it is none. An unknown severity counts as INFO, as at W&B."""
+    try:
+        said = orjson.loads(body)
+        title, text, wait_ms = said["title"], said["text"], said["wait_ms"]
+        severity = _SEVERITY.get(said["severity"].upper(), FindingSeverity.INFO)
+        return ScriptAlert(title or "untitled", text, severity, wait_ms * 1_000_000, received_ns)
+    except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError) as error:
+        raise BadPayload(f"is not an alert ({error!r})", where="body") from None
+
+
+def write_alert(envelope: Envelope, alert: ScriptAlert) -> Written:
+    """The alert as a finding of the attempt it was said in; a paging one is planned to be sent."""
+    run_id, now_ns = envelope.run_id, envelope.received_ns
+    attempt = runs.settle_attempt(run_id, envelope.attempt, now_ns).number
+    said = replace(alert, step=runs_store.last_step(run_id, attempt))
+    done = incidents.report(run_id, attempt, said, now_ns)
+    alerts.plan(done.changes, now_ns)
+    tell = partial(live.publish, envelope.run_key, step=None, what=["incidents"])
+    transaction.on_commit(tell)
+    counts = {
+        "wandb_alerts": 1,
+        "repeated_alerts": int(done.kept and not done.fresh),
+        "alerts_not_kept": int(not done.kept),
+    }
+    return Written(frozenset({attempt}), counts)

@@ -77,8 +77,10 @@ def roles_of(run_id: int) -> Roles:
     return guess(store.key_names(run_id, ranked=False))
 
 
-def compact(run_id: int) -> int:
+def compact(run_id: int, *, everything: bool = False) -> int:
     """Moves the hot blocks of a run into cold ones, one transaction a batch; how many it was.
+
+    everything: also when few are there.
 
     Idempotent, and safe to kill: a reader sees every point exactly once at any moment. A batch has
     at most 8,192 rows or 2 million points; five statements each, whatever the number of keys.
@@ -86,7 +88,7 @@ def compact(run_id: int) -> int:
     total = 0
     for _ in range(MAX_ROUNDS):
         with transaction.atomic():
-            moved = store.compact_once(run_id)
+            moved = store.compact_once(run_id, everything=everything)
         if not moved:
             break
         total += moved

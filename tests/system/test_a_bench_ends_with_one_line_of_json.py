@@ -1,4 +1,4 @@
-"""`manage.py bench ingest`, on servers of its own and a tiny corpus"""
+"""`manage.py bench ingest` and `bench wandb`, on servers of their own and a tiny corpus."""
 
 import json
 import os
@@ -55,6 +55,15 @@ def test_a_folder_of_real_logs(bench, tmp_path):
     (folder / "rank_3.log").write_text("2026-11-29 19:46:03.842 [INFO] [rank3] step 1\n" * 40)
     status, lines, errors = bench("ingest", "--steps", 5, "--data", tmp_path)
     assert (status, json.loads(lines[-1])["lines"]) == (0, 40), errors
+
+
+def test_made_up_wandb_runs(bench):
+    status, lines, errors = bench("wandb", "--steps", 40, "--keys", 3, "--peer", sys.executable)
+    assert status == 0, errors
+    figures = json.loads(lines[-1])
+    assert (figures["steps"], figures["points"], figures["reader_values"]) == (40, 120, 120)
+    assert min(figures["steps_per_cpu_s"], figures["disk_bytes_per_point"]) > 0
+    assert [name for name in figures if "openwandb" in name] == []
 
 
 def test_a_folder_that_is_none(bench, tmp_path):

@@ -11,12 +11,15 @@ from typing import Any
 class BenchOptions:
     """data: a folder to measure on instead of the built-in data. out: where to put details.
 
-    steps: of the built-in data instead of the usual number; few measure nothing, but fast.
+    steps, keys: of the built-in data instead of the usual number; few measure nothing, but fast.
+    peers: Python interpreters that can import a program to compare with.
     """
 
     data: Path | None = None
     out: Path | None = None
     steps: int | None = None
+    keys: int | None = None
+    peers: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,15 +15,21 @@ from workers.embedded import Postgres, Valkey
 
 @dataclass(frozen=True, slots=True)
 class BenchServers:
-    """pids whose CPU time (children included) counts as the server's."""
+    """pids whose CPU time (children included) counts as the server's. home: their folder."""
 
     postgres_pid: int
     valkey_pid: int
+    home: Path
+    database_url: str
 
     def cpu_s(self) -> float:
         """CPU seconds so far: this process and both servers with their children."""
         own = os.times()
-        return own.user + own.system + _tree_s(self.postgres_pid) + _tree_s(self.valkey_pid)
+        return own.user + own.system + self.servers_cpu_s()
+
+    def servers_cpu_s(self) -> float:
+        """CPU seconds of both servers with their children."""
+        return tree_s(self.postgres_pid) + tree_s(self.valkey_pid)
 
 
 def _stat(pid: int) -> tuple[int, float] | None:
@@ -35,7 +41,8 @@ def _stat(pid: int) -> tuple[int, float] | None:
     return int(fields[1]), sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
-def _tree_s(root: int) -> float:
+def tree_s(root: int) -> float:
+    """CPU seconds of a process and all that it started."""
     stats = {int(p.name): _stat(int(p.name)) for p in Path("/proc").iterdir() if p.name.isdigit()}
     mine, grew = {root}, True
     while grew:
@@ -53,10 +60,11 @@ def servers() -> Iterator[BenchServers]:
     with tempfile.TemporaryDirectory(prefix="lastgood-bench-") as folder:
         postgres, valkey = Postgres(Path(folder)), Valkey(Path(folder))
         try:
-            database.use(postgres.start())
+            url = postgres.start()
+            database.use(url)
             settings.REDIS_URL = valkey.start()
             call_command("migrate", verbosity=0)
-            yield BenchServers(postgres.pid, valkey.pid)
+            yield BenchServers(postgres.pid, valkey.pid, Path(folder), url)
         finally:
             _close()
             valkey.stop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -103,23 +103,14 @@ def history_rows(lines: Sequence[str], now_ns: int, numbers: Numbers) -> list[Me
     rows: list[MetricRow] = []
     for line in lines:
         found = _loads(line)
-        step = _step(found.get("_step")) if isinstance(found, dict) else None
+        step = _step(found.pop("_step", None)) if isinstance(found, dict) else None
         if step is None:
             numbers.skipped["row without a step"] += 1
             continue
         before_ns = rows[-1].time_ns if rows else now_ns
-        time_ns = _nanoseconds(found.get("_timestamp")) or before_ns
-        rows.append(MetricRow(step, time_ns, _values(found, numbers)))
+        time_ns = _nanoseconds(found.pop("_timestamp", None)) or before_ns
+        rows.append(MetricRow(step, time_ns, numbers.of(found)))
     return rows
-
-
-def _values(found: Mapping[str, Any], numbers: Numbers) -> dict[str, float]:
-    values = dict[str, float]()
-    for key, value in found.items():
-        name = numbers.names[key.encode("utf-8", "replace")]
-        if name:
-            numbers.add(values, name, value)
-    return values
 
 
 def _step(value: Any) -> int | None:
@@ -135,10 +126,10 @@ def system_samples(lines: Sequence[str], now_ns: int, numbers: Numbers) -> list[
         if not isinstance(found, dict):
             numbers.skipped["unreadable"] += 1
             continue
-        named = _values(found, numbers)
+        time_ns = _nanoseconds(found.get("_timestamp")) or now_ns
+        named = numbers.of(found)
         values = {f"system/{key.removeprefix('system.')}": value for key, value in named.items()}
         if values:
-            time_ns = _nanoseconds(found.get("_timestamp")) or now_ns
             samples.append(SystemSample(time_ns, values))
     return samples
 

@@ -16,6 +16,7 @@ from apps.metrics.domain import histograms
 MAX_DEPTH = 32
 UNREADABLE = object()
 _NAMED_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_USUAL = {float, int}
 _OWN_KEYS = frozenset({"_step", "_timestamp", "_runtime", "_wandb"})
 
 # Protobuf tags of the usual history item: item(1), its nested_key(2), its value_json(16).
@@ -49,6 +50,33 @@ class Numbers:
 
     skipped: Counter[str] = field(default_factory=Counter)
     names: Names = field(default_factory=Names)
+    _plain: set[str] = field(default_factory=set)
+
+    def of(self, found: dict[str, Any]) -> dict[str, float]:
+        """The numbers of a decoded line, under their names; `found` is used up.
+
+        The usual line, floats and whole numbers under names that stay as they are, is not copied:
+        10 us for 60 values in place of 25.
+        """
+        found.pop("_runtime", None)
+        kinds = set(map(type, found.values()))
+        if kinds <= _USUAL and (self._plain.issuperset(found) or self._learn(found)):
+            if int in kinds:
+                found.update({k: as_float(v) for k, v in found.items() if type(v) is int})
+            return found
+        values = dict[str, float]()
+        for key, value in found.items():
+            name = self.names[key.encode("utf-8", "replace")]
+            if name:
+                self.add(values, name, value)
+        return values
+
+    def _learn(self, found: dict[str, Any]) -> bool:
+        """Whether all names stay as they are; they are remembered."""
+        self._plain.update(
+            key for key in found if key and self.names[key.encode("utf-8", "replace")] == key
+        )
+        return self._plain.issuperset(found)
 
     def add(self, into: dict[str, float], name: str, value: Any, depth: int = 0) -> None:
         """Put `value` into `into` under `name`, or count why not."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from operator import itemgetter
 
 import numpy as np
 
 from apps.core.errors import BadPayload
 from apps.core.records import MetricRow
-from apps.metrics.domain.blocks import Axis, Cells
+from apps.metrics.domain.blocks import Axis, Cells, Floats
 
 MAX_KEY_CHARS = 500
 MAX_CELLS = 1 << 21
@@ -86,7 +88,7 @@ def clean_name(name: str) -> str:
 def _pieces(rows: Sequence[MetricRow], *, ranked: bool) -> Iterator[Packed]:
     start, names, values = 0, set[str](), 0
     for at, row in enumerate(rows):
-        new = row.values.keys() - names
+        new = set() if names.issuperset(row.values) else row.values.keys() - names
         values += len(row.values)
         cells = (at - start + 1) * (len(names) + len(new))
         empty = cells > SMALL_CELLS and cells > MOST_EMPTY * values
@@ -104,15 +106,25 @@ def _matrix(rows: Sequence[MetricRow], names: Iterable[str], *, ranked: bool) ->
     place = {name: columns[stored] for name, stored in clean.items()}
     values = np.full((len(rows), len(columns)), np.nan)
     present = np.zeros(values.shape, dtype=np.bool_)
-    groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    groups: dict[frozenset[str], list[int]] = defaultdict(list)
     for at, row in enumerate(rows):
-        groups[tuple(row.values)].append(at)
+        groups[frozenset(row.values)].append(at)
     for logged, members in groups.items():
-        where = np.ix_(members, [place[name] for name in logged])
-        values[where] = [list(rows[at].values.values()) for at in members]
+        order = list(logged)
+        where = np.ix_(members, [place[name] for name in order])
+        values[where] = _taken([rows[at].values for at in members], order)
         present[where] = True
     cells = Cells(values, None if present.all() else present)
     return Packed(ranked, tuple(columns), _axis(rows, ranked=ranked), cells)
+
+
+def _taken(values: Sequence[Mapping[str, float]], names: list[str]) -> Floats:
+    """float64[n, k]. Twice as fast as a list of lists: W&B shuffles the names of each row."""
+    if len(names) == 1:
+        cells: Iterable[float] = (row[names[0]] for row in values)
+    else:
+        cells = chain.from_iterable(map(itemgetter(*names), values))
+    return np.fromiter(cells, np.float64, len(values) * len(names)).reshape(len(values), -1)
 
 
 def _axis(rows: Sequence[MetricRow], *, ranked: bool) -> Axis:

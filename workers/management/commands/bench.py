@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from workers.benches.report import BenchOptions, BenchReport
 
-NAMES = ("ingest", "spikes")
+NAMES = ("ingest", "spikes", "wandb")
 
 
 class Command(BaseCommand):
@@ -22,7 +22,15 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", choices=NAMES)
         parser.add_argument("--data", type=Path, help="measure on this folder")
-        parser.add_argument("--steps", type=int, help="steps of the built-in data of `ingest`")
+        parser.add_argument("--steps", type=int, help="steps of the built-in data")
+        parser.add_argument("--keys", type=int, help="metrics a step of the built-in data")
+        parser.add_argument(
+            "--peer",
+            type=Path,
+            action="append",
+            default=[],
+            help="a Python that can import openwandb or trackio, to compare with (wandb)",
+        )
         parser.add_argument("--out", type=Path, help="write details (such as predictions) here")
         parser.add_argument("--json", type=Path, help="write the figures to this file as well")
 
@@ -31,7 +39,15 @@ class Command(BaseCommand):
             raise CommandError(f"--data: {options['data']} is not a folder")
         run: Callable[[BenchOptions], BenchReport]
         run = import_module(f"workers.benches.{options['name']}").run
-        report = run(BenchOptions(options["data"], options["out"], options["steps"]))
+        report = run(
+            BenchOptions(
+                data=options["data"],
+                out=options["out"],
+                steps=options["steps"],
+                keys=options["keys"],
+                peers=tuple(options["peer"]),
+            )
+        )
         figures = orjson.dumps({"bench": options["name"], **report.figures}).decode()
         self.stdout.write(report.table())
         self.stdout.write(figures)

@@ -5,14 +5,18 @@ VENV := .venv
 PY := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev up demo load test check lint fix types imports migrations docs settings-docs lock clean
+.PHONY: help setup dev clients up demo load test check lint fix types imports migrations docs settings-docs lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
 
 setup: $(VENV)/stamp-base ## the environment with the locked packages, nothing else
 
-dev: $(VENV)/stamp-dev ## the same with the packages for tests and checks
+dev: $(VENV)/stamp-dev clients ## the same with the packages for tests and checks
+
+clients: $(VENV)/stamp-base ## the wandb clients that the tests drive, each in an environment of its own
+	@sh requirements/client.sh 0.31.0 $(VENV)
+	@sh requirements/client.sh 0.16.6 $(VENV)
 
 # Killing make ends what it started.
 up demo: export LASTGOOD_DIE_WITH_PARENT := 1
@@ -58,7 +62,7 @@ lock: $(VENV)/stamp-venv ## write requirements/*.txt anew from pyproject.toml
 	sh requirements/lock.sh
 
 clean: ## remove the environment and caches; your data in var/ stays
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-clients .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Stamps: a second call costs nothing, a changed lock file installs again.

@@ -12,3 +12,7 @@ lock() {
 lock requirements/base.txt pyproject.toml
 lock requirements/dev.txt pyproject.toml --extra dev
 echo 'uv>=0.13,<1' | lock requirements/uv.txt -
+
+# The clients that the tests drive. 0.16.6 is of 2024: newer numpy and setuptools break or warn.
+printf '%s\n' wandb==0.16.6 'numpy<2' 'setuptools<81' | lock requirements/wandb-0.16.6.txt -
+printf '%s\n' wandb==0.31.0 numpy | lock requirements/wandb-0.31.0.txt -

@@ -185,6 +185,12 @@ class Stack:
             for window in found
         }
 
+    def values_of(self, run: str, key: str) -> dict[int, float]:
+        """step -> the value that is stored, for values that are finite and stored once."""
+        (window,) = self.get(f"runs/{run}/series?keys={key}&points=4000")["series"]
+        assert set(window["count"]) <= {1}
+        return dict(zip(window["step"], window["last"], strict=True))
+
     def line_steps_of(self, run: str) -> list[int]:
         """The step of every stored line, in order of time and place, all pages."""
         steps, after = [], ""

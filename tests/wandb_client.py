@@ -1,23 +1,37 @@
-"""The real `wandb` client as a process, and a proxy that makes its connections go wrong."""
+"""The real `wandb` clients as processes, and a proxy that makes their connections go wrong."""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.stack import Stack
+from tests.stack import ROOT, Stack
+
+NEW, OLD = VERSIONS = ("0.31.0", "0.16.6")
 
 BUSY = (
     b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\n"
     b"Content-Length: 0\r\nConnection: close\r\n\r\n"
 )
 BROKEN = b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+
+def python_of(version: str) -> Path:
+    """The interpreter of an environment with this client, which `make dev` or this call makes."""
+    home = ROOT / ".venv-clients"
+    home.mkdir(exist_ok=True)
+    with (home / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        command = ["sh", "requirements/client.sh", version, sys.prefix]
+        subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    return home / version / "bin" / "python"
 
 
 @dataclass(frozen=True)
@@ -30,8 +44,14 @@ class Done:
     @property
     def complaints(self) -> list[str]:
         """Lines that a person would be worried by."""
-        words = ("warn", "error", "fail", "retry", "fatal", "traceback")
+        words = ("warn", "error", "fail", "retry", "fatal", "traceback", "exception")
         return [line for line in self.said.splitlines() if any(w in line.lower() for w in words)]
+
+    @property
+    def worries(self) -> list[str]:
+        """Complaints beyond the plain notice that a request is sent again."""
+        notices = ("retrying request", "entering retry loop", "resolved after")
+        return [line for line in self.complaints if not any(n in line for n in notices)]
 
 
 @dataclass(frozen=True)
@@ -41,29 +61,34 @@ class Client:
     home: Path
     key: str
     url: str
+    version: str
+    python: Path
 
     def start(self, script: str, **env: str) -> subprocess.Popen[str]:
         """Runs the script; what it prints comes as one text."""
-        return self._start([sys.executable, "-W", "ignore", "-c", script], env)
+        return self._start(["-c", script], env)
 
     def run(self, script: str, **env: str) -> Done:
         """Runs the script to its end."""
         return finish(self.start(script, **env))
 
-    def sync(self, *args: str) -> Done:
-        """`wandb sync` of everything below the home."""
-        folders = [str(path) for path in sorted(self.home.glob("wandb/offline-run-*"))]
-        return finish(self._start([sys.executable, "-m", "wandb", "sync", *args, *folders], {}))
+    def start_sync(self, run: str, *args: str) -> subprocess.Popen[str]:
+        """`wandb sync` of the folders that a run left offline."""
+        folders = [str(path) for path in sorted(self.home.glob(f"wandb/offline-run-*-{run}"))]
+        return self._start(["-m", "wandb", "sync", *args, *folders], {})
 
-    def _start(self, argv: list[str], env: dict[str, str]) -> subprocess.Popen[str]:
+    def _start(self, args: list[str], env: Mapping[str, str]) -> subprocess.Popen[str]:
         place = {
             "WANDB_BASE_URL": self.url,
             "WANDB_API_KEY": self.key,
             "WANDB_DIR": str(self.home),
             "HOME": str(self.home),
+            # Nothing leaves the machine: no crash reports, no question for a newer version.
+            "WANDB_ERROR_REPORTING": "false",
+            "WANDB__DISABLE_UPDATE_CHECK": "true",
         }
         return subprocess.Popen(
-            argv,
+            [str(self.python), *args],
             cwd=self.home,
             env={**os.environ, **place, **env},
             stdout=subprocess.PIPE,

@@ -2,11 +2,13 @@
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
 from apps.accounts.records import SYSTEM
 from apps.ingest import services, store
 from apps.ingest.digest import digest
 from apps.ingest.wandb.lines import HISTORY, OUTPUT
+from apps.ingest.wandb.store import ends
 from apps.metrics.store import read_rows
 from apps.runs import store as runs
 from tests import factories
@@ -28,18 +30,11 @@ def history(*steps, process_s=0):
     ]
 
 
-def send(run, offset, lines, file=HISTORY, writer=""):
+def send(run, offset, lines, file=HISTORY, writer="", attempt=0):
     body = orjson.dumps({"files": {file: {"offset": offset, "content": lines}}})
-    envelope = factories.envelope(
-        "file_stream", body, run_id=run, batch=f"{writer}{file}{offset}-{len(lines)}"
-    )
-    return digest([_for(envelope, writer)])
-
-
-def _for(envelope, writer):
-    from msgspec.structs import replace
-
-    return replace(envelope, attempt=0, writer=writer)
+    batch = f"{attempt}{writer}{file}{offset}-{len(lines)}"
+    envelope = factories.envelope("file_stream", body, run_id=run, batch=batch)
+    return digest([replace(envelope, attempt=attempt, writer=writer)])
 
 
 def steps(run):
@@ -68,6 +63,23 @@ def test_lines_of_another_process_are_kept_aside_and_never_taken_for_repeats(run
     assert (done.quarantined, steps(run)) == (1, [0, 1])
     (kept,) = store.quarantined(10)
     assert "another process" in kept.reason
+
+
+def test_an_old_client_resumes_without_saying_so(run):
+    send(run, 0, history(0, 1))
+    runs.open_attempt(run, 1, factories.T0_NS)
+    assert ends(run, 1)[HISTORY] == (2, history(1)[0])
+    send(run, 2, history(2, 3), attempt=1)
+    assert ends(run, 1)[HISTORY] == (4, history(3)[0])
+    assert "gaps" not in store.counters(run)
+
+
+def test_lines_that_fit_no_end_are_a_gap(run):
+    send(run, 0, history(0, 1))
+    runs.open_attempt(run, 1, factories.T0_NS)
+    send(run, 3, history(3), attempt=1)
+    counters = store.counters(run)
+    assert (counters["gaps"], counters["missing_lines"]) == (1, 3)
 
 
 def test_each_writer_of_a_run_counts_its_own_lines(run):

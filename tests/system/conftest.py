@@ -7,7 +7,7 @@ import contextlib
 import pytest
 
 from tests.system.processes import Foreground
-from tests.wandb_client import Client
+from tests.wandb_client import NEW, VERSIONS, Client, python_of
 
 
 @pytest.fixture
@@ -33,7 +33,18 @@ def stub(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def wandb(stack, tmp_path_factory):
-    """The real `wandb` client, set up for the shared stack."""
+def wandbs(stack, tmp_path_factory):
+    """version -> the real `wandb` client of it, set up for the shared stack."""
     key = stack.manage("token", "wandb", "--scope", "ingest", "--wandb").strip()
-    return Client(tmp_path_factory.mktemp("client"), key, stack.url)
+    return {
+        version: Client(
+            tmp_path_factory.mktemp("client"), key, stack.url, version, python_of(version)
+        )
+        for version in VERSIONS
+    }
+
+
+@pytest.fixture(scope="session")
+def wandb(wandbs):
+    """The newest client."""
+    return wandbs[NEW]

@@ -1,11 +1,11 @@
 """`wandb.Api`, unmodified, reads from a running Lastgood what a `wandb` client logged."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from tests.stack import until
-from tests.wandb_client import Client
 
 STEPS = 1_100
 LOG = f"""
@@ -32,10 +32,10 @@ def logged(stack, wandb):
 
 
 @pytest.fixture(scope="module")
-def reader(stack, tmp_path_factory):
+def reader(stack, wandb, tmp_path_factory):
     """The client of somebody who may read and nothing else."""
     key = stack.manage("token", "reader", "--scope", "read", "--wandb").strip()
-    return Client(tmp_path_factory.mktemp("reader"), key, stack.url)
+    return replace(wandb, home=tmp_path_factory.mktemp("reader"), key=key)
 
 
 def ask(reader, script):

@@ -11,6 +11,7 @@ from apps.ingest.wandb.graphql import (
     resume_status,
     upsert_of,
     upserted,
+    viewer,
 )
 
 FIRST = {
@@ -105,6 +106,9 @@ def test_there_is_no_bucket_where_there_is_nothing_to_resume():
     assert resume_status(None)["model"]["bucket"] is None
 
 
-def test_an_old_client_is_told_of_no_extra_abilities():
+def test_an_old_client_finds_the_fields_that_are_answered():
     found = probed_types('query P { A: __type(name: "X") { fields { name } } B : __type(name: "Y")')
     assert found == {name: {"fields": [], "inputFields": []} for name in ("A", "B")}
+    known = probed_types('query P { S: __type(name:"ServerInfo") M: __type(name: "Mutation") }')
+    assert {"name": "createRunFiles"} in known["M"]["fields"]
+    assert {field["name"] for field in known["S"]["fields"]} == set(viewer("x")["serverInfo"])

@@ -20,7 +20,14 @@ from apps.ingest.wandb.values import storable
 ENTITY: Final = "lastgood"
 DEFAULT_PROJECT: Final = "uncategorized"
 _NAMED = re.compile(r"(?:\s|#[^\n]*\n)*(?:query|mutation)\s+(\w+)")
-_PROBED_TYPE = re.compile(r"(\w+)\s*:\s*__type\b")
+_PROBED_TYPE = re.compile(r'(\w+)\s*:\s*__type\s*\(\s*name\s*:\s*"(\w+)"')
+_TYPES: Final = {
+    "Query": ("serverInfo",),
+    "Mutation": ("createRunFiles",),
+    "ServerInfo": ("cliVersionInfo", "latestLocalVersionInfo"),
+}
+"""What old clients (0.16.6) look for before they use it."""
+_NEWEST_CLIENT: Final = "0.31.0"
 _SYNC_PROGRAM = re.compile(r"(?:[/\\]wandb(?:\.exe|[/\\]__main__\.py)?|-m wandb(?:\.\w+)*)$")
 """What `wandb sync` says it is, in place of the training script."""
 _LABELS: Final = {
@@ -104,8 +111,11 @@ def project_of(variables: Mapping[str, Any]) -> str:
 
 
 def probed_types(query: str) -> dict[str, Any]:
-    """The answer to an old client that asks what the server's types can do: nothing extra."""
-    return {alias: {"fields": [], "inputFields": []} for alias in _PROBED_TYPE.findall(query)}
+    """The answer to an old client that asks what fields the server's types have."""
+    return {
+        alias: {"fields": [{"name": field} for field in _TYPES.get(name, ())], "inputFields": []}
+        for alias, name in _PROBED_TYPE.findall(query)
+    }
 
 
 def upsert_of(variables: Mapping[str, Any]) -> Upsert:
@@ -141,7 +151,8 @@ def _unwrapped(text: str) -> dict[str, Any]:
 
 
 def viewer(name: str) -> dict[str, Any]:
-    """Who the token is. serverInfo: asked in the same request by old clients."""
+    """Who the token is. serverInfo: asked in the same request by old clients, to whom no
+    latestLocalVersionInfo means that there is nothing newer."""
     return {
         "viewer": {
             "id": name,
@@ -155,7 +166,10 @@ def viewer(name: str) -> dict[str, Any]:
             "apiKeys": None,
             "teams": {"edges": [{"node": {"name": ENTITY}}]},
         },
-        "serverInfo": {"cliVersionInfo": None, "latestLocalVersionInfo": None},
+        "serverInfo": {
+            "cliVersionInfo": {"max_cli_version": _NEWEST_CLIENT},
+            "latestLocalVersionInfo": None,
+        },
     }
 
 

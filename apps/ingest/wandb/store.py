@@ -73,9 +73,13 @@ def continue_lines(run_id: int, before: int, attempt: int) -> None:
 
 
 def ends(run_id: int, attempt: int) -> dict[str, tuple[int, str]]:
-    """file -> (number of its next line, last line), of a lone process. -- uses the primary key"""
-    rows = WandbFile.objects.filter(run_id=run_id, attempt=attempt, writer="", file__in=NUMBERED)
-    return {row.file: (row.end_line, row.tail) for row in rows}
+    """file -> (number of its next line, last line), of a lone process. -- uses the primary key
+
+    A process that died before its first line changes nothing: the one before it counts.
+    """
+    lone = WandbFile.objects.filter(run_id=run_id, writer="", file__in=NUMBERED)
+    rows = list(lone.filter(attempt__lte=attempt).order_by("-attempt")[: len(NUMBERED)])
+    return {row.file: (row.end_line, row.tail) for row in rows if row.attempt == rows[0].attempt}
 
 
 def history_lines(run_id: int) -> int:
@@ -98,7 +102,9 @@ def take(writer: Writer, piece: Piece) -> FreshLines:
         "writer": writer.name,
         "file": piece.file,
     }
-    row = WandbFile.objects.filter(**key).first() or WandbFile(**key, end_line=0, gaps=[])
+    row = WandbFile.objects.filter(**key).first()
+    if row is None:
+        row = WandbFile(**key, end_line=_first_number(writer, piece), gaps=[])
     _check_first(row, piece)
     before = Coverage(row.end_line, tuple((start, end) for start, end in row.gaps))
     numbers = range(piece.offset, piece.offset + len(piece.lines))
@@ -108,6 +114,18 @@ def take(writer: Writer, piece: Piece) -> FreshLines:
     row.end_line, row.gaps = found.coverage.end, [list(gap) for gap in found.coverage.gaps]
     row.save()
     return _fresh(piece, before, found)
+
+
+def _first_number(writer: Writer, piece: Piece) -> int:
+    """Where a process begins to count: at 0, or where the one before it ended, which it resumes.
+
+    Old clients do not say that they resume: only their numbers do.
+    """
+    if piece.offset == 0:
+        return 0
+    earlier = WandbFile.objects.filter(run_id=writer.run_id, attempt__lt=writer.attempt)
+    before = earlier.filter(writer=writer.name, file=piece.file).order_by("-attempt").first()
+    return piece.offset if before is not None and before.end_line == piece.offset else 0
 
 
 def _fresh(piece: Piece, before: Coverage, found: Accepted) -> FreshLines:

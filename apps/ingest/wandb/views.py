@@ -154,6 +154,7 @@ _ANSWERS: dict[str, Answer] = {
     "RunResumeStatus": _resume,
     "RunStoppedStatus": lambda *_: {"project": {"run": {"stopped": False}}},
     "OrganizationCoreWeaveOrganizationID": lambda *_: {"entity": {"organization": None}},
+    "ArtifactType": lambda *_: {"project": {"artifact": None}},
     "NotifyScriptableRunAlert": _alert,
     "CreateRunFiles": _files,
 }

@@ -16,6 +16,7 @@ from apps.checkpoints import store as checkpoints
 from apps.core.errors import AppError
 from apps.core.http import json_response
 from apps.core.records import Severity
+from apps.core.words import whole
 from apps.logs import store as logs
 from apps.logs.records import LogQuery
 from apps.metrics import store as metrics
@@ -25,6 +26,7 @@ router = Router(auth=needs("read"))
 MAX_POINTS = 4_000
 MAX_KEYS = 20
 MAX_STEP = 2**62
+MAX_RANK = 2**31 - 1
 MAX_FILES = 64
 """Larger inventories are only counted in a list of checkpoints."""
 
@@ -171,12 +173,13 @@ def severity_of(name: str) -> Severity:
 
 def _ranks(text: str) -> tuple[int, ...]:
     names = _names(text)
-    wrong = [name for name in names if not (name.isdecimal() and len(name) < 10)]
+    ranks = {name: whole(name, MAX_RANK) for name in names}
+    wrong = [name for name, rank in ranks.items() if rank is None]
     if wrong:
         raise AppError(
             f'"{wrong[0][:40]}" is not a rank', where="query.ranks", hint="numbers, comma-separated"
         )
-    return tuple(map(int, names))
+    return tuple(rank for rank in ranks.values() if rank is not None)
 
 
 @router.get("/runs/{key}/logs", response=shapes.LogPageOut, summary="Log lines, oldest first")

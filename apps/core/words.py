@@ -4,6 +4,20 @@ from __future__ import annotations
 
 import math
 
+MAX_WHOLE = 2**63 - 1
+"""The largest whole number that Postgres holds."""
+
+
+def whole(text: str, most: int = MAX_WHOLE) -> int | None:
+    """The whole number from 0 to `most` that a text of digits says; None for any other text.
+
+    "²" and digits of other scripts are digits to `str.isdigit`, not here.
+    """
+    if not (text.isascii() and text.isdigit() and len(text) < 20):
+        return None
+    value = int(text)
+    return value if value <= most else None
+
 
 def number(value: float | str | None) -> str:
     """Three significant digits, "NaN" and "inf" by name, "not logged" for None.

@@ -12,6 +12,7 @@ import orjson
 from apps.accounts.records import Actor
 from apps.checkpoints import store as checkpoints
 from apps.core.records import Candidate
+from apps.core.words import whole
 from apps.dashboard import board
 from apps.incidents.domain.incident import IncidentInfo
 from apps.rollbacks import gather, resume, services, store
@@ -45,15 +46,14 @@ class Form:
     @property
     def chosen(self) -> tuple[int, int] | None:
         """(attempt, step) of the choice; None if it is none."""
-        attempt, _, step = self.choice.partition(":")
-        fine = attempt.isdigit() and step.isdigit() and len(self.choice) < 40
-        return (int(attempt), int(step)) if fine else None
+        attempt, _, step = (whole(part) for part in self.choice.partition(":"))
+        return None if attempt is None or step is None else (attempt, step)
 
     @property
     def skip(self) -> tuple[tuple[int, int], ...]:
         """Steps whose data to skip."""
-        fine = self.skip_from.isdigit() and self.skip_to.isdigit()
-        return ((int(self.skip_from), int(self.skip_to)),) if fine else ()
+        first, last = whole(self.skip_from), whole(self.skip_to)
+        return () if first is None or last is None else ((first, last),)
 
 
 def read_form(data: Mapping[str, str], exclude: Sequence[str]) -> Form:

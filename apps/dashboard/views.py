@@ -11,6 +11,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from apps.accounts import store as accounts
+from apps.core.words import whole
 from apps.dashboard import board
 from apps.dashboard.access import may_operate
 from apps.incidents.domain.incident import IncidentInfo
@@ -27,8 +28,7 @@ HEALTH_RUNS = 50
 
 def number(request: HttpRequest, name: str) -> int | None:
     """A whole number from the query, or None: a page never fails on a mistyped address."""
-    text = request.GET.get(name, "")
-    return int(text) if text.isdigit() and len(text) < 19 else None
+    return whole(request.GET.get(name, ""))
 
 
 def with_keys(incidents: list[IncidentInfo]) -> list[dict[str, Any]]:

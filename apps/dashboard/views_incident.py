@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from django.contrib import messages
 from django.db import transaction
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 from django.views.decorators.http import require_POST, require_safe
@@ -101,7 +101,7 @@ def _change(request: HttpRequest, number: int, verb: str, act: Act) -> HttpRespo
     target = request.POST.get("next", "")
     if not url_has_allowed_host_and_scheme(target, allowed_hosts=None):
         target = reverse("incident", args=[number])
-    return redirect(target)
+    return HttpResponseRedirect(target)
 
 
 @require_safe

@@ -19,6 +19,7 @@ from apps.core.clock import now_ns
 from apps.core.errors import AppError
 from apps.core.http import json_response
 from apps.core.records import Severity
+from apps.core.words import whole
 from apps.dashboard import attempts as side_by_side
 from apps.dashboard import curves as cv
 from apps.dashboard import flight as words
@@ -33,6 +34,7 @@ from apps.runs import store as runs
 
 LOG_PAGE = 200
 TABLE_POINTS = 200
+MAX_RANK = 2**31 - 1
 KINDS = ("step", "time")
 
 
@@ -118,7 +120,7 @@ def logs(request: HttpRequest, key: str) -> HttpResponse:
     severity = request.GET.get("severity", "debug").lower()
     severities = [s.name.lower() for s in Severity]
     asked = request.GET.get("rank", "").replace(",", " ").split()
-    ranks = tuple(int(rank) for rank in asked if rank.isdigit() and len(rank) < 10)
+    ranks = tuple(rank for text in asked if (rank := whole(text, MAX_RANK)) is not None)
     query = LogQuery(
         run_id=info.id,
         attempt=attempt,

@@ -18,6 +18,7 @@ from apps.core.clock import now_ns
 from apps.core.database import SERVER_TROUBLE, is_too_much, schema_as_trouble
 from apps.core.errors import AppError
 from apps.core.http import json_error, json_response
+from apps.core.words import whole
 from apps.ingest import frames, services
 from apps.ingest.envelope import ENCODINGS, Envelope, batch_id
 from apps.runs import services as runs
@@ -80,12 +81,12 @@ def door(view: View, who: Callable[[HttpRequest], Actor] = sender) -> View:
 def body_of(request: HttpRequest, most_bytes: int) -> bytes:
     """The body of a request that says how long it is. Django reads nothing of one that does not,
     and an empty body must not be answered as if it were data."""
-    length = request.headers.get("Content-Length", "")
-    if not length.isdigit():
+    length = whole(request.headers.get("Content-Length", ""))
+    if length is None:
         raise _BadLength(411, "the length of the body is not known", "send no chunks")
-    if int(length) > most_bytes:
+    if length > most_bytes:
         raise _BadLength(413, f"the body is larger than {most_bytes} bytes", "split it")
-    if int(length) == 0:
+    if length == 0:
         raise _BadLength(400, "the body is empty", "see docs/ingest.md")
     return request.body
 

@@ -154,7 +154,7 @@ def _given(environ: Mapping[str, str], name: str) -> str:
 
 
 def _port(text: str) -> int:
-    if not text.isdigit() or not 0 < int(text) <= _LAST_PORT:
+    if not (text.isascii() and text.isdigit()) or not 0 < int(text) <= _LAST_PORT:
         raise AppError(
             f'"{text}" is not a port', where="PORT", hint=f"use a number from 1 to {_LAST_PORT}"
         )

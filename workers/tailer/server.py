@@ -100,7 +100,7 @@ def _message(response: httpx.Response) -> str:
 def _retry_after_s(response: httpx.Response) -> float | None:
     """Retry-After in seconds, given as a number or as a date."""
     value = response.headers.get("Retry-After", "").strip()
-    if value.isdigit():
+    if value.isascii() and value.isdigit():
         return min(float(value), LONGEST_WAIT_S)
     try:
         moment = email.utils.parsedate_to_datetime(value)

@@ -21,12 +21,14 @@ from apps.logs import store as logs
 from apps.logs.records import LogQuery
 from apps.metrics import store as metrics
 from apps.runs import store as runs
+from apps.runs.domain.topology import first_missing
 
 router = Router(auth=needs("read"))
 MAX_POINTS = 4_000
 MAX_KEYS = 20
 MAX_STEP = 2**62
 MAX_RANK = 2**31 - 1
+MAX_MISSING = 10_000
 MAX_FILES = 64
 """Larger inventories are only counted in a list of checkpoints."""
 
@@ -210,16 +212,24 @@ def get_logs(request: HttpRequest, key: str, ask: Query[LogAsk]) -> HttpResponse
     )
 
 
-@router.get("/runs/{key}/ranks", response=shapes.RankList, summary="Who spoke last, and how")
+@router.get(
+    "/runs/{key}/ranks",
+    response=shapes.RankList,
+    summary="Who spoke last, and how",
+    description=f"`missing` names the lowest {MAX_MISSING} ranks that never spoke, "
+    "`missing_count` counts them all.",
+)
 def get_ranks(request: HttpRequest, key: str, attempt: Attempt | None = None) -> dict[str, Any]:
     run = run_of(key)
     number = _attempt(run.id, attempt)
     seen = logs.rank_activity(run.id, number)
-    there = {activity.rank for activity in seen}
+    there = {activity.rank for activity in seen if activity.rank is not None}
+    size = run.world_size or 0
     return {
         "world_size": run.world_size,
         "items": [{**asdict(a), "worst_severity": _severity_name(a.worst_severity)} for a in seen],
-        "missing": [rank for rank in range(run.world_size or 0) if rank not in there],
+        "missing": first_missing(size, there, MAX_MISSING),
+        "missing_count": size - sum(rank < size for rank in there),
     }
 
 

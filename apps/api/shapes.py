@@ -131,6 +131,7 @@ class RankList(Schema):
     world_size: int | None
     items: list[RankOut]
     missing: list[int]
+    missing_count: int
 
 
 class CheckpointOut(Schema):

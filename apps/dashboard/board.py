@@ -90,7 +90,9 @@ def _row(run: RunInfo, incident: IncidentInfo | None) -> Row:
 
 
 def _activity(run_id: int, newest: Any) -> Sequence[Any]:
-    return logs.rank_activity(run_id, newest.number) if newest else ()
+    """Ranks that were heard of; placed ones that never spoke are left out."""
+    found = logs.rank_activity(run_id, newest.number) if newest else ()
+    return [activity for activity in found if activity.last_ns is not None]
 
 
 def _loss(run_id: int, attempt: int | None) -> tuple[list[float | None], float | None]:

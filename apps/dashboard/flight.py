@@ -16,10 +16,13 @@ from apps.rollbacks import services as rollback_services
 from apps.rollbacks import store as rollbacks
 from apps.rollbacks.records import OrderInfo
 from apps.runs import store as runs
+from apps.runs.domain.topology import first_missing
 from apps.runs.records import AttemptInfo, PlacementInfo, RunInfo
 
 SILENT_S = 30.0
 MANY_RANKS = 128
+MAX_CELLS = 20_000
+"""Cells that are drawn; what a sender claims beyond is counted. The largest known jobs fit."""
 SHOWN_CANDIDATES = 3
 
 
@@ -45,9 +48,11 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """All ranks of an attempt by host; missing ranks are drawn, never left out."""
+    """All ranks of an attempt by host; missing ranks are drawn too. undrawn: those beyond
+    MAX_CELLS, counted only."""
 
     hosts: Sequence[Host] = ()
+    undrawn: int = 0
     errors: int = 0
     warnings: int = 0
     silent: int = 0
@@ -141,19 +146,24 @@ def matrix(run: RunInfo, attempt: int | None, incident: IncidentInfo | None, now
     suspects = {suspect.rank for suspect in accused}
     newest = max((a.last_ns for a in seen.values() if a.last_ns), default=0)
     reference = now_ns if run.state == "running" else newest
-    cells = [_cell(r, seen.get(r), places.get(r), reference, r in suspects) for r in range(size)]
+    known = sorted({*seen, *places})
+    drawn = [*known[:MAX_CELLS], *first_missing(size, {*known}, MAX_CELLS - len(known))]
+    cells = {r: _cell(r, seen.get(r), places.get(r), reference, r in suspects) for r in known}
+    cells |= {r: _cell(r, None, None, reference, r in suspects) for r in drawn if r not in cells}
     by_host: dict[str, list[Cell]] = {}
-    for cell in cells:
-        place, activity = places.get(cell.rank), seen.get(cell.rank)
+    for rank in sorted(drawn):
+        place, activity = places.get(rank), seen.get(rank)
         name = place.node if place else (activity.node if activity else None)
-        by_host.setdefault(name or "unknown host", []).append(cell)
+        by_host.setdefault(name or "unknown host", []).append(cells[rank])
+    shown = cells.values()
     return Matrix(
         hosts=[Host(name, tuple(group)) for name, group in sorted(by_host.items())],
-        errors=sum(c.tone == "error" for c in cells),
-        warnings=sum(c.tone == "warn" for c in cells),
-        silent=sum(c.silent for c in cells),
-        absent=sum(c.absent for c in cells),
-        total=len(cells),
+        undrawn=size - len(drawn),
+        errors=sum(c.tone == "error" for c in shown),
+        warnings=sum(c.tone == "warn" for c in shown),
+        silent=sum(c.silent for c in shown),
+        absent=size - sum(not c.absent for c in shown),
+        total=size,
     )
 
 

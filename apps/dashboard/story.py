@@ -19,6 +19,7 @@ from apps.nodes import store as nodes
 from apps.rollbacks import services as rollback_services
 from apps.rollbacks import store as rollbacks
 from apps.runs import store as runs
+from apps.runs.domain.topology import first_missing
 from apps.runs.records import RunInfo
 
 MINUTE_NS = 60_000_000_000
@@ -125,11 +126,13 @@ def _missing(
     elif quiet:
         found.append(f"No node events from {', '.join(quiet[:8])} in this window.")
     activity = logs.rank_activity(run.id, incident.attempt)
-    heard = {a.rank for a in activity if a.rank is not None}
-    silent = [r for r in range(run.world_size or 0) if r not in heard]
+    heard = {a.rank for a in activity if a.rank is not None and a.last_ns is not None}
+    size = run.world_size or 0
+    silent = size - sum(rank < size for rank in heard)
     if silent:
-        shown = ", ".join(str(r) for r in silent[:12])
-        found.append(f"No log lines from {len(silent)} of {run.world_size} ranks ({shown}).")
+        shown = ", ".join(str(rank) for rank in first_missing(size, heard, 12))
+        more = ", …" if silent > 12 else ""
+        found.append(f"No log lines from {silent} of {size} ranks ({shown}{more}).")
     if incident.onset_step is not None and not checkpoints.checkpoints(run.id):
         found.append("No checkpoint of this run is known, so there is nothing to roll back to.")
     if not incident.settled:

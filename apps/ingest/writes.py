@@ -77,6 +77,11 @@ def _progress(rows: Sequence[MetricRow]) -> Progress:
     )
 
 
+def too_large(lost: Sequence[str]) -> dict[str, int]:
+    """Counts of what `note_progress` did not keep."""
+    return {f"skipped: {name} too large": 1 for name in lost}
+
+
 def write_metrics(envelope: Envelope, batch: MetricBatch) -> Written:
     """Rows that came as JSON."""
     return add_rows(envelope.run_id, batch.attempt, batch.rows, source="http")
@@ -108,9 +113,10 @@ def write_wandb(envelope: Envelope, records: WandbRecords) -> Written:
         config=found.config,
         summary=found.summary,
     )
-    runs_store.note_progress(run_id, attempt, progress, timezone.now())
+    lost = runs_store.note_progress(run_id, attempt, progress, timezone.now())
     counts = {
         **written.counts,
+        **too_large(lost),
         "points": written.counts["points"] + points,
         "lines": lines,
         "unreadable_records": len(found.problems),

@@ -18,6 +18,9 @@ from apps.runs.records import AttemptInfo, LaunchSeen, PlacementInfo, Progress, 
 
 MAX_ATTEMPTS = 1_000
 
+MAX_SAID_BYTES = 4 << 20
+"""How large the configuration of a run, or the summary of an attempt, may grow (as jsonb)."""
+
 
 def ensure_run(key: str) -> int:
     """The id of run `key`, which is made when it does not exist."""
@@ -207,10 +210,11 @@ def add_launch(run_id: int, attempt: int, launch: LaunchSeen) -> None:
     begin_earlier(run_id, attempt, launch.started_ns)
 
 
-def note_progress(run_id: int, attempt: int, progress: Progress, now: datetime) -> None:
+def note_progress(run_id: int, attempt: int, progress: Progress, now: datetime) -> list[str]:
     """Widens the attempt's step and time range; the first row of a restart sets its fork step.
 
     Ranges only ever grow, so the order of batches does not matter. GREATEST and LEAST skip NULL.
+    What was not kept, because the run would say more than MAX_SAID_BYTES: "summary", "config".
     """
     changes: dict[str, Any] = {
         name: Greatest(F(name), value)
@@ -225,29 +229,39 @@ def note_progress(run_id: int, attempt: int, progress: Progress, now: datetime) 
         changes["exit_code"] = progress.exit_code
     if changes:
         Attempt.objects.filter(run_id=run_id, number=attempt).update(**changes)
+    lost = []
     if progress.summary:
         where = "run_id = %s AND number = %s"
-        _merge("runs_attempt", "summary", progress.summary, where, [run_id, attempt])
-    _note_run(run_id, progress, now)
+        if not _merge("runs_attempt", "summary", progress.summary, where, [run_id, attempt]):
+            lost.append("summary")
+    if not _note_run(run_id, progress, now):
+        lost.append("config")
+    return lost
 
 
-def _note_run(run_id: int, progress: Progress, now: datetime) -> None:
+def _note_run(run_id: int, progress: Progress, now: datetime) -> bool:
     """A project once said stays; world size and configuration follow the latest statement."""
     size = {"world_size": progress.world_size} if progress.world_size else {}
     Run.objects.filter(pk=run_id).update(last_contact_at=now, **size)
     if progress.project:
         Run.objects.filter(pk=run_id, project="").update(project=progress.project[:200])
-    if progress.config:
-        _merge("runs_run", "config", progress.config, "id = %s", [run_id])
+    if not progress.config:
+        return True
+    return _merge("runs_run", "config", progress.config, "id = %s", [run_id])
 
 
 def _merge(
     table: str, column: str, values: Mapping[str, Any], where: str, key: Sequence[int]
-) -> None:
-    """Adds keys to a JSON column; a later value wins. Names come from this module only."""
-    sql = f"UPDATE {table} SET {column} = {column} || %s::jsonb WHERE {where}"  # noqa: S608
+) -> bool:
+    """Adds keys to a JSON column; a later value wins. False if it would become too large, then it
+    stays as it is. Names come from this module only."""
+    merged = f"{column} || %s::jsonb"
+    fits = f"pg_column_size({merged}) <= {MAX_SAID_BYTES}"
+    sql = f"UPDATE {table} SET {column} = {merged} WHERE {where} AND {fits}"  # noqa: S608
+    said = orjson.dumps(dict(values)).decode()
     with connection.cursor() as cursor:
-        cursor.execute(sql, [orjson.dumps(dict(values)).decode(), *key])
+        cursor.execute(sql, [said, *key, said])
+        return bool(cursor.rowcount)
 
 
 def mark_failed(run_id: int, attempt: int, failed: bool) -> None:

@@ -13,9 +13,11 @@ from django.utils import timezone
 from apps.core.clock import now_ns
 from apps.core.errors import AppError
 from apps.ingest import services, stream
+from apps.ingest.store import count
 from apps.ingest.wandb import store
 from apps.ingest.wandb.graphql import Resumable, Upsert
 from apps.ingest.wandb.lines import EVENTS, HISTORY, OUTPUT
+from apps.ingest.writes import too_large
 from apps.runs import services as runs
 from apps.runs import store as runs_store
 from apps.runs.records import LaunchSeen, Progress
@@ -50,7 +52,8 @@ def upsert(seen: Upsert, body: bytes, writer: str = "") -> bool:
             _begin(run_id, seen, hashlib.sha256(body).hexdigest())
         attempt = runs.settle_attempt(run_id, attempt_of(run_id, writer), now_ns())
         progress = Progress(project=seen.project, config=seen.config)
-        runs_store.note_progress(run_id, attempt.number, progress, timezone.now())
+        lost = runs_store.note_progress(run_id, attempt.number, progress, timezone.now())
+        count(run_id, too_large(lost))
     return known is None
 
 

@@ -22,7 +22,7 @@ from apps.ingest.wandb.lines import (
     system_samples,
 )
 from apps.ingest.wandb.values import Numbers
-from apps.ingest.writes import Printed, Written, add_console, add_rows, add_system
+from apps.ingest.writes import Printed, Written, add_console, add_rows, add_system, too_large
 from apps.runs import services as runs
 from apps.runs import store as runs_store
 from apps.runs.records import Progress
@@ -46,7 +46,7 @@ def write_stream(envelope: Envelope, batch: StreamBatch) -> Written:
     counts.update({f"skipped: {kind}": times for kind, times in numbers.skipped.items()})
     summary = next((piece.lines for piece in batch.pieces if piece.file == SUMMARY), ())
     progress = Progress(exit_code=batch.exit_code, summary=summary_of(summary))
-    runs_store.note_progress(run_id, attempt, progress, timezone.now())
+    counts.update(too_large(runs_store.note_progress(run_id, attempt, progress, timezone.now())))
     return Written(written.attempts | {attempt}, counts)
 
 

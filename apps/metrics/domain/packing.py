@@ -60,6 +60,20 @@ def pack(rows: Sequence[MetricRow]) -> Iterator[Packed]:
     yield from _pieces(ranked, ranked=True)
 
 
+def columns(packed: Packed) -> Iterator[Packed]:
+    """Each column as a matrix of its own, without the rows that lack it."""
+    for at, name in enumerate(packed.names):
+        there = packed.cells.present[:, at] if packed.cells.present is not None else slice(None)
+        axis = Axis(
+            packed.axis.step[there],
+            packed.axis.time_ns[there],
+            None if packed.axis.rank is None else packed.axis.rank[there],
+        )
+        yield Packed(
+            packed.ranked, (name,), axis, Cells(packed.cells.values[there, at : at + 1], None)
+        )
+
+
 def irregular(rows: Sequence[MetricRow]) -> Irregular:
     """How many rows repeat or go back within their rank."""
     newest: dict[int | None, int] = {}

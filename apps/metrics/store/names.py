@@ -11,6 +11,12 @@ from apps.metrics.models import SeriesKey
 from apps.metrics.records import KeyInfo
 
 MAX_NAMES = 100_000
+MAX_KEYSETS = 10_000
+"""Sets of names a run may log together. Beyond, new sets are stored name by name."""
+
+
+class TooVaried(Exception):
+    """The run has MAX_KEYSETS sets of names, and this matrix would add one."""
 
 
 def keys(run_id: int) -> list[KeyInfo]:
@@ -69,7 +75,8 @@ def next_block(run_id: int, packed: Packed) -> int:
     """The number of the next block; names and keyset of the matrix are stored when they are new.
 
     Normally one statement. Safe under concurrent writers of the same names. BadPayload when the run
-    would have more than MAX_NAMES names: a number has become part of them.
+    would have more than MAX_NAMES names: a number has become part of them. TooVaried when it has
+    MAX_KEYSETS sets of names and this would be a new one of several.
     """
     (block_id, known), *_ = query(
         "SELECT nextval('metrics_block_id'), EXISTS ("
@@ -77,8 +84,16 @@ def next_block(run_id: int, packed: Packed) -> int:
         [run_id, packed.keyset_id],
     )
     if not known:
+        if len(packed.names) > 1 and _keyset_count(run_id) >= MAX_KEYSETS:
+            raise TooVaried
         _store(run_id, packed)
     return int(block_id)
+
+
+def _keyset_count(run_id: int) -> int:
+    """How many sets of names a run has, counted up to MAX_KEYSETS. -- uses the primary key"""
+    sql = "SELECT 1 FROM metrics_keyset WHERE run_id = %s LIMIT %s"
+    return len(query(sql, [run_id, MAX_KEYSETS]))
 
 
 def _store(run_id: int, packed: Packed) -> None:

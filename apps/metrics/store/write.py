@@ -9,7 +9,7 @@ from apps.core.sql import copy_in, execute
 from apps.metrics.domain import blocks, packing, roles
 from apps.metrics.domain.packing import Packed
 from apps.metrics.records import WriteResult
-from apps.metrics.store.names import next_block
+from apps.metrics.store.names import TooVaried, next_block
 
 _HOT_BLOCK = {
     "run_id": "int8", "attempt": "int4", "last_step": "int8", "block_id": "int8",
@@ -28,9 +28,9 @@ def write_rows(run_id: int, attempt: int, rows: Sequence[MetricRow], *, source: 
     points = nonfinite = 0
     steps: list[int] = []
     for matrix in packing.pack(rows):
-        figures = _copy(run_id, attempt, matrix, source)
-        points += figures.points
-        nonfinite += figures.nonfinite
+        for figures in _add(run_id, attempt, matrix, source):
+            points += figures.points
+            nonfinite += figures.nonfinite
         steps += [int(matrix.axis.step.min()), int(matrix.axis.step.max())]
         if _watched(matrix):
             _note_fresh(run_id, attempt, matrix)
@@ -43,6 +43,14 @@ def write_rows(run_id: int, attempt: int, rows: Sequence[MetricRow], *, source: 
         duplicate_steps=odd.duplicate_steps,
         backward_steps=odd.backward_steps,
     )
+
+
+def _add(run_id: int, attempt: int, matrix: Packed, source: str) -> list[blocks.Stats]:
+    """As one block; name by name if the run logs ever new sets of names."""
+    try:
+        return [_copy(run_id, attempt, matrix, source)]
+    except TooVaried:
+        return [_copy(run_id, attempt, one, source) for one in packing.columns(matrix)]
 
 
 def _copy(run_id: int, attempt: int, packed: Packed, source: str) -> blocks.Stats:

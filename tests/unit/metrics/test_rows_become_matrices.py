@@ -113,3 +113,11 @@ def test_rows_that_share_no_names_do_not_make_a_huge_matrix():
 def test_rows_that_share_their_names_lie_together():
     rows = [MetricRow(at, 1, dict.fromkeys("abcdefgh", 1.0)) for at in range(30_000)]
     assert cells_of(rows) == [240_000]
+
+
+@given(ROWS)
+def test_matrices_cut_into_columns_hold_the_same_cells(rows):
+    whole = list(pack(rows))
+    cut = [column for matrix in whole for column in packing.columns(matrix)]
+    assert all(len(column.names) == 1 for column in cut)
+    assert sorted(unpacked(cut), key=repr) == sorted(unpacked(whole), key=repr)

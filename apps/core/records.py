@@ -36,12 +36,14 @@ class MetricRow:
 
     values: IEEE doubles; NaN, +inf and -inf are data and are kept as what they are.
     rank: None for a value of the whole job, else the global rank that printed it.
+    extra: what the row said beside its numbers, for reading it back (apps/ingest/wandb/extras.py).
     """
 
     step: int
     time_ns: int
     values: Mapping[str, float]
     rank: int | None = None
+    extra: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from apps.core.sql import NextVal
@@ -117,3 +118,24 @@ class WandbUpload(models.Model):
     content_bytes = models.IntegerField()
     md5 = models.CharField(max_length=24)
     uploaded_at = models.DateTimeField()
+
+
+class WandbExtra(models.Model):
+    """What rows of a W&B run said beside their numbers, in order of arrival; see wandb/extras.py.
+
+    axis, runtime: packed blocks of the rows' places and of `_runtime`. extra: packed, of the rows
+    that have more. names: of what is in it, at most 1,000. stored_bytes: of all three.
+    """
+
+    pk = models.CompositePrimaryKey("run_id", "attempt", "last_step", "block_id")
+    run_id = models.BigIntegerField()
+    attempt = models.IntegerField()
+    last_step = models.BigIntegerField()
+    block_id = models.BigIntegerField(db_default=NextVal("ingest_wandbextra_id"))
+    first_step = models.BigIntegerField()
+    rows = models.IntegerField()
+    stored_bytes = models.IntegerField()
+    names = ArrayField(models.TextField())
+    axis = models.BinaryField()
+    runtime = models.BinaryField()
+    extra = models.BinaryField()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -14,6 +15,7 @@ from apps.ingest.checkpoints.parse import CheckpointBatch
 from apps.ingest.envelope import Envelope
 from apps.ingest.logs.parse import LogBatch
 from apps.ingest.metrics.parse import MetricBatch
+from apps.ingest.wandb import extras_store
 from apps.ingest.wandb.parse import ConsoleLine, SystemSample, WandbBatch, WandbBody
 from apps.logs import store as logs
 from apps.logs.domain.lines import TEE, ParsedSegment, SegmentMeta, parse_segment
@@ -46,7 +48,8 @@ def add_rows(
     step says nothing.
     """
     place = runs.place_rows if restarts else _place_whole
-    counts = {"late_rows": 0, "nonfinite_values": 0, "duplicate_steps": 0, "points": 0}
+    names = ("late_rows", "nonfinite_values", "duplicate_steps", "points")
+    counts = Counter(dict.fromkeys(names, 0))
     attempts = set()
     for placed in place(run_id, attempt, rows) if rows else []:
         done = write_rows(run_id, placed.attempt, placed.rows, source=source)
@@ -55,6 +58,7 @@ def add_rows(
         counts["nonfinite_values"] += done.nonfinite
         counts["duplicate_steps"] += done.duplicate_steps
         counts["points"] += done.points
+        counts.update(extras_store.add(run_id, placed.attempt, placed.rows))
         attempts.add(placed.attempt)
     return Written(frozenset(attempts), counts)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 
 import pytest
 
@@ -48,3 +49,10 @@ def wandbs(stack, tmp_path_factory):
 def wandb(wandbs):
     """The newest client."""
     return wandbs[NEW]
+
+
+@pytest.fixture(scope="session")
+def reader(stack, wandb, tmp_path_factory):
+    """The newest client with the key of somebody who may read and nothing else."""
+    key = stack.manage("token", "reader", "--scope", "read", "--wandb").strip()
+    return replace(wandb, home=tmp_path_factory.mktemp("reader"), key=key)

@@ -141,8 +141,7 @@ def test_an_alert_of_the_script_is_an_incident(stack, full):
 
 def test_what_is_not_kept_is_counted(stack, full):
     counters = stack.counters(full)
-    kinds = ("table-file", "html-file")
-    assert [counters[f"skipped: {kind}"] for kind in kinds] == [1, 1]
+    assert not any(name.startswith("skipped") for name in counters)
     assert (counters["wandb_alerts"], counters["preemption_notices"]) == (1, 1)
     assert counters["files_not_kept"] > 0
     assert (counters.get("gaps", 0), counters.get("quarantined", 0)) == (0, 0)

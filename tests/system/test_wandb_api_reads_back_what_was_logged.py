@@ -1,7 +1,6 @@
 """`wandb.Api`, unmodified, reads from a running Lastgood what a `wandb` client logged."""
 
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -29,13 +28,6 @@ def logged(stack, wandb):
     done = wandb.run(LOG)
     until(lambda: stack.drained("back"), "the writer to catch up")
     return done
-
-
-@pytest.fixture(scope="module")
-def reader(stack, wandb, tmp_path_factory):
-    """The client of somebody who may read and nothing else."""
-    key = stack.manage("token", "reader", "--scope", "read", "--wandb").strip()
-    return replace(wandb, home=tmp_path_factory.mktemp("reader"), key=key)
 
 
 def ask(reader, script):

@@ -56,28 +56,39 @@ def test_nan_stays_nan(text):
 
 
 @pytest.mark.parametrize(
-    ("value", "kind"),
+    "value",
     [
-        ("text", "str"),
-        ([1, 2], "list"),
-        (None, "null"),
-        ({"_type": "histogram", "values": [1], "bins": [1, 0]}, "histogram"),
-        ({"_type": "image-file", "path": "x.png"}, "image-file"),
-        (b"{oops", "unreadable"),
-        (b"", "unreadable"),
-        (b"1,2", "unreadable"),
-        (b"[" * 5000, "unreadable"),
+        "text",
+        [1, 2],
+        None,
+        {"_type": "image-file", "path": "x.png"},
+        {"_type": "histogram", "values": [1], "bins": [1, 0]},
     ],
 )
-def test_what_is_no_number_is_counted_by_kind_and_harms_nothing(value, kind):
-    assert values(x=value, loss=1.5) == ({"loss": 1.5}, {kind: 1})
+def test_what_is_no_number_is_kept_beside_the_numbers(value):
+    batch = decode([history({"_step": 1, "x": value, "loss": 1.5})], now_ns=NOW)
+    assert (batch.rows[0].values, batch.rows[0].extra["o"]) == ({"loss": 1.5}, {"x": value})
+    assert batch.skipped == {}
+
+
+@pytest.mark.parametrize("value", [b"{oops", b"", b"1,2", b"[" * 5000])
+def test_what_cannot_be_read_is_counted_and_harms_nothing(value):
+    assert values(x=value, loss=1.5) == ({"loss": 1.5}, {"unreadable": 1})
 
 
 def test_a_plain_dict_is_opened():
-    assert values(eval={"loss": 1, "by": {"de": 2.5}, "note": "x"}) == (
-        {"eval/loss": 1.0, "eval/by/de": 2.5},
-        {"str": 1},
-    )
+    logged = {"loss": 1, "by": {"de": 2.5}, "note": "x"}
+    batch = decode([history({"_step": 1, "eval": logged})], now_ns=NOW)
+    (row,) = batch.rows
+    assert row.values == {"eval/loss": 1.0, "eval/by/de": 2.5}
+    assert row.extra == {"o": {"eval/note": "x"}, "d": ["eval", "eval/by"]}
+
+
+def test_an_object_that_comes_in_parts_is_put_together():
+    parts = {("eval", "loss"): 2.0, ("eval", "h", "_type"): "x", ("eval", "h", "size"): 3}
+    (row,) = rows(history({"_step": 1, **parts}))
+    assert row.values == {"eval/loss": 2.0}
+    assert row.extra["o"] == {"eval/h": {"_type": "x", "size": 3}}
 
 
 def test_a_nested_key_is_joined_with_a_slash():

@@ -4,9 +4,11 @@ import math
 import os
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
 
+from apps.ingest.wandb import extras
 from apps.ingest.wandb.parse import decode, read_records
 
 SCRIPT = """
@@ -54,9 +56,11 @@ def test_non_finite_values(batch):
     assert (values["up"], values["down"]) == (math.inf, -math.inf)
 
 
-def test_what_is_no_number_is_counted(batch):
+def test_what_is_no_number_is_kept_beside_the_numbers(batch):
     assert batch.rows[301].values["loss"] == 1e308
-    assert batch.skipped == {"str": 1, "null": 1, "html-file": 1, "list": 1}
+    kept = sum((extras.kinds(row.extra or {}) for row in batch.rows), Counter())
+    assert kept == {"str": 1, "null": 1, "html-file": 1, "list": 1, "histogram": 1}
+    assert batch.skipped == {}
 
 
 def test_a_histogram_becomes_its_figures(batch):

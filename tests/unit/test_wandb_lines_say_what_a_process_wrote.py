@@ -66,7 +66,8 @@ def test_history_becomes_rows_with_every_number_kept():
     assert (row.step, row.time_ns) == (5, 1_795_981_100_500_000_000)
     assert math.isnan(row.values["a/b"])
     assert {**row.values, "a/b": 0.0} == {"a/b": 0.0, "up": math.inf, "ok": 1.0}
-    assert numbers.skipped == {"str": 1}
+    assert row.extra == {"r": 1.0, "o": {"ok": True, "s": "x"}, "d": ["a"]}
+    assert numbers.skipped == {}
 
 
 def test_a_row_without_a_time_has_that_of_the_row_before():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -118,9 +118,14 @@ def _unnamed(value: Any) -> Any:
     return value
 
 
-def history_keys(names: Sequence[str], last_step: int) -> dict[str, Any]:
-    """The names of a run's numbers, and the newest step of its history; -1: there is none."""
-    keys = {name: {"typeCounts": [{"type": "number"}], "monotonic": False} for name in names}
+def history_keys(numbers: Sequence[str], others: Collection[str], last_step: int) -> dict[str, Any]:
+    """The names of a run's numbers and of the rest it logged, and the newest step of its history;
+    -1: there is none."""
+    # A histogram's figures are numbers too, but it was not they that were logged.
+    logged = (name for name in numbers if name.rpartition("/")[0] not in others)
+    keys = {name: {"typeCounts": [{"type": "number"}], "monotonic": False} for name in logged}
+    for name in others:
+        keys.setdefault(name, {"typeCounts": [], "monotonic": False})
     return {"keys": keys, "lastStep": last_step, "sets": []}
 
 

@@ -11,20 +11,28 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
+from apps.ingest.wandb.extras import Extra, flat, nested, own
+
 Series = Mapping[str, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]]]
 """name -> step, time_ns, value of each point, by step; at equal steps the later arrival last."""
+Extras = Mapping[tuple[int, int], Extra]
+"""(step, time_ns) -> what the row there said beside its numbers."""
+Place = tuple[int, tuple[int, int]]
+"""A row: its number in a Table, -1 if it has no numbers, and its (step, time_ns)."""
 WHOLE: Final = 2.0**53
 SYSTEM: Final = "system/"
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What was logged at one moment. strict: every value is a finite number."""
+    """What was logged at one moment. values: under flat names. extra: beside the numbers, which
+    values hold already. strict: every value is a finite number."""
 
     step: int
     time_ns: int
     values: dict[str, Any]
-    strict: bool = True
+    extra: Extra
+    strict: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,20 +73,28 @@ def arrays(
     return np.array(step, np.int64), np.array(time_ns, np.int64), np.array(value, np.float64)
 
 
-def rows(found: Table, chosen: Sequence[int] | None = None) -> Iterator[Row]:
-    """The rows, or those chosen by number. Whole numbers are ints, as the client sends them."""
-    for at in range(len(found)) if chosen is None else chosen:
-        part = slice(int(found.starts[at]), int(found.starts[at + 1]))
+def rows(found: Table, extras: Extras, chosen: Sequence[Place] | None = None) -> Iterator[Row]:
+    """The rows, or those chosen. Whole numbers are ints, as the client sends them."""
+    for at, moment in places(found, extras) if chosen is None else chosen:
+        part = slice(int(found.starts[at]), int(found.starts[at + 1])) if at >= 0 else slice(0)
         values = found.value[part]
         whole = (values == np.floor(values)) & (np.abs(values) < WHOLE)
         whole &= ~((values == 0) & np.signbit(values))
         named = zip(found.name[part].tolist(), values.tolist(), whole.tolist(), strict=True)
-        yield Row(
-            step=int(found.step[part.start]),
-            time_ns=int(found.time_ns[part.start]),
-            values={found.names[n]: int(value) if one else value for n, value, one in named},
-            strict=bool(np.isfinite(values).all()),
-        )
+        numbers = {found.names[n]: int(value) if one else value for n, value, one in named}
+        extra = extras.get(moment, {})
+        strict = "o" not in extra and bool(np.isfinite(values).all())
+        yield Row(*moment, flat(numbers, extra), extra, strict)
+
+
+def places(found: Table, extras: Extras) -> list[Place]:
+    """Every row, by step and time: those with numbers and those without."""
+    first = found.starts[:-1]
+    moments = zip(found.step[first].tolist(), found.time_ns[first].tolist(), strict=True)
+    known = {moment: at for at, moment in enumerate(moments)}
+    if extras.keys() <= known.keys():
+        return [(at, moment) for moment, at in known.items()]
+    return [(known.get(moment, -1), moment) for moment in sorted(known.keys() | extras.keys())]
 
 
 def evenly(count: int, most: int) -> list[int]:
@@ -88,18 +104,30 @@ def evenly(count: int, most: int) -> list[int]:
     return sorted({round(at) for at in np.linspace(0, count - 1, max(most, 1))})
 
 
-def holding(found: Table, names: Collection[str]) -> list[int]:
+def holding(found: Table, extras: Extras, names: Collection[str]) -> list[Place]:
     """The rows that hold every one of these names."""
-    wanted = [at for at, name in enumerate(found.names) if name in names]
-    if len(wanted) < len(set(names)):
-        return []
+    wanted = set(names)
+    if not wanted:
+        return places(found, extras)
+    count = np.zeros(len(found) + 1, dtype=np.int64)
     row = np.repeat(np.arange(len(found)), np.diff(found.starts))
-    full = np.ones(len(found), dtype=np.bool_)
-    for at in wanted:
-        has = np.zeros(len(found), dtype=np.bool_)
-        has[row[found.name == at]] = True
-        full &= has
-    return [int(at) for at in np.flatnonzero(full)]
+    for name in wanted.intersection(found.names):
+        count[np.unique(row[found.name == found.names.index(name)])] += 1
+    return [
+        (at, moment)
+        for at, moment in places(found, extras)
+        if (at >= 0 and count[at] == len(wanted)) or _extra_holds(found, at, extras, moment, wanted)
+    ]
+
+
+def _extra_holds(
+    found: Table, at: int, extras: Extras, moment: tuple[int, int], wanted: set[str]
+) -> bool:
+    extra = extras.get(moment, {})
+    if wanted.isdisjoint(extra.get("o", ())) and wanted.isdisjoint(extra.get("d", ())):
+        return False
+    (row,) = rows(found, extras, [(at, moment)])
+    return wanted <= row.values.keys() | set(extra.get("d", ()))
 
 
 def seconds(time_ns: int) -> float:
@@ -108,8 +136,15 @@ def seconds(time_ns: int) -> float:
 
 
 def logged(row: Row) -> dict[str, Any]:
-    """The row with its step and time under the names of the client."""
-    return {**row.values, "_step": row.step, "_timestamp": seconds(row.time_ns)}
+    """The row as it was logged, with its step and time under the names of the client."""
+    named = {"_step": row.step, "_timestamp": seconds(row.time_ns), **own(row.extra)}
+    return {**nested(row.values, row.extra), **named}
+
+
+def chosen(row: Row, keys: Sequence[str]) -> dict[str, Any]:
+    """What the row holds under these keys: flat names, or those of objects."""
+    found = {**logged(row), **row.values}
+    return {key: found[key] for key in keys if key in found}
 
 
 def line(row: Row) -> str:

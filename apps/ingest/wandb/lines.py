@@ -14,8 +14,9 @@ import orjson
 from apps.core.errors import BadPayload
 from apps.core.records import MetricRow
 from apps.ingest import frames
+from apps.ingest.wandb.extras import extra_of
 from apps.ingest.wandb.parse import ConsoleLine, SystemSample
-from apps.ingest.wandb.values import Numbers, storable
+from apps.ingest.wandb.values import Numbers, nanoseconds, storable
 
 HISTORY: Final = "wandb-history.jsonl"
 EVENTS: Final = "wandb-events.jsonl"
@@ -24,7 +25,6 @@ OUTPUT: Final = "output.log"
 NUMBERED: Final = (HISTORY, EVENTS, OUTPUT)
 _LAST_LINE = 2**53
 _LAST_STEP = 2**62
-_LAST_TIME_S = 9_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,20 +87,17 @@ def _loads(text: bytes | str) -> Any:
 def stamp_ns(line: str) -> int | None:
     """The time a line carries (`_timestamp`), which tells one process's line from another's."""
     found = _loads(line)
-    return _nanoseconds(found.get("_timestamp")) if isinstance(found, dict) else None
-
-
-def _nanoseconds(seconds: Any) -> int | None:
-    usual = isinstance(seconds, int | float) and 0 < seconds < _LAST_TIME_S
-    return round(seconds * 1e6) * 1000 if usual else None
+    return nanoseconds(found.get("_timestamp")) if isinstance(found, dict) else None
 
 
 def history_rows(lines: Sequence[str], now_ns: int, numbers: Numbers) -> list[MetricRow]:
-    """One row a line that has a step. What is no number is counted in numbers.skipped.
+    """One row a line that has a step. What is no number becomes its extra; what cannot be kept
+    is counted in numbers.skipped.
 
     A row without a time gets that of the row before it, the first now_ns.
     """
     rows: list[MetricRow] = []
+    kept = Numbers(names=numbers.names)
     for line in lines:
         found = _loads(line)
         step = _step(found.pop("_step", None)) if isinstance(found, dict) else None
@@ -108,8 +105,10 @@ def history_rows(lines: Sequence[str], now_ns: int, numbers: Numbers) -> list[Me
             numbers.skipped["row without a step"] += 1
             continue
         before_ns = rows[-1].time_ns if rows else now_ns
-        time_ns = _nanoseconds(found.pop("_timestamp", None)) or before_ns
-        rows.append(MetricRow(step, time_ns, numbers.of(found)))
+        time_ns = nanoseconds(found.get("_timestamp")) or before_ns
+        extra = extra_of(found, time_ns, numbers.skipped)
+        found.pop("_timestamp", None)
+        rows.append(MetricRow(step, time_ns, kept.of(found), extra=extra))
     return rows
 
 
@@ -126,7 +125,7 @@ def system_samples(lines: Sequence[str], now_ns: int, numbers: Numbers) -> list[
         if not isinstance(found, dict):
             numbers.skipped["unreadable"] += 1
             continue
-        time_ns = _nanoseconds(found.get("_timestamp")) or now_ns
+        time_ns = nanoseconds(found.get("_timestamp")) or now_ns
         named = numbers.of(found)
         values = {f"system/{key.removeprefix('system.')}": value for key, value in named.items()}
         if values:
@@ -159,7 +158,7 @@ def _iso_ns(stamp: str) -> int | None:
     except ValueError:
         return None
     seconds = at.replace(tzinfo=at.tzinfo or UTC).timestamp()
-    return _nanoseconds(seconds)
+    return nanoseconds(seconds)
 
 
 def summary_of(lines: Sequence[str]) -> dict[str, Any]:

@@ -16,14 +16,16 @@ from google.protobuf.message import DecodeError
 from apps.core.records import MetricRow
 from apps.ingest import frames
 from apps.ingest.wandb.descriptor import MESSAGES
+from apps.ingest.wandb.extras import EXACT, extra_of
 from apps.ingest.wandb.values import (
     Numbers,
     decode_all,
     items_of,
     key_text,
+    nanoseconds,
+    put_together,
     storable,
     usual_items,
-    without_objects,
 )
 from apps.ingest.wandb.wire import read_records
 
@@ -112,6 +114,7 @@ class _Collector:
     now_ns: int
     shift_ns: int
     numbers: Numbers = field(default_factory=Numbers)
+    kept: Numbers = field(default_factory=Numbers)
     rows: list[MetricRow] = field(default_factory=list)
     system: list[SystemSample] = field(default_factory=list)
     console: list[ConsoleLine] = field(default_factory=list)
@@ -211,24 +214,30 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 def _history(collector: _Collector, data: bytes) -> None:
     keys, texts, at = usual_items(data)
     rest = MESSAGES["History"].FromString(data[at:])
-    more_keys, more_texts = without_objects(*items_of(rest.item), collector.numbers.skipped)
-    keys += more_keys
-    decoded = decode_all(texts + more_texts)
-    numbers, values, own = collector.numbers, dict[str, float](), dict[bytes, Any]()
-    names = numbers.names
+    decoded = decode_all([*texts, *(item.value_json for item in rest.item)])
+    keys += [item.nested_key[0] if item.nested_key else item.key for item in rest.item]
+    if any(len(item.nested_key) > 1 for item in rest.item):
+        keys, decoded = put_together(keys, decoded, [()] * len(texts) + [
+            item.nested_key[1:] for item in rest.item
+        ])  # fmt: skip
+    kept, values, own, odd = collector.kept, dict[str, float](), dict[str, Any](), False
     for key, value in zip(keys, decoded, strict=True):
-        name = names[key]
+        name = kept.names[key]
         if not name:
-            own[key] = value
+            own[key_text(key)] = value
         elif type(value) is float:
             values[name] = value
         else:
-            numbers.add(values, name, value)
-    step = _step(own.get(b"_step", rest.step.num if rest.HasField("step") else None))
+            kept.add(values, name, value)
+            odd = odd or type(value) is not int or not -EXACT <= value <= EXACT
+    step = _step(own.get("_step", rest.step.num if rest.HasField("step") else None))
     if step is None:
         collector.numbers.skipped["row without a step"] += 1
         return
-    collector.rows.append(MetricRow(step, _row_time(collector, own.get(b"_timestamp")), values))
+    time_ns = _row_time(collector, own.get("_timestamp"))
+    found = dict(zip(map(key_text, keys), decoded, strict=True)) if odd else own
+    extra = extra_of(found, time_ns - collector.shift_ns, collector.numbers.skipped)
+    collector.rows.append(MetricRow(step, time_ns, values, extra=extra))
 
 
 def _step(value: Any) -> int | None:
@@ -238,8 +247,9 @@ def _step(value: Any) -> int | None:
 
 def _row_time(collector: _Collector, seconds: Any) -> int:
     """Time of the row, else of the row before it, else of its receipt."""
-    if isinstance(seconds, int | float) and 0 < seconds < _LAST_TIME_S:
-        return round(seconds * 1e6) * 1000 + collector.shift_ns
+    time_ns = nanoseconds(seconds)
+    if time_ns is not None:
+        return time_ns + collector.shift_ns
     return collector.rows[-1].time_ns if collector.rows else collector.now_ns
 
 
@@ -247,8 +257,8 @@ def _time(collector: _Collector, message: Any, name: str) -> int | None:
     if not message.HasField(name):
         return None
     stamp = getattr(message, name)
-    nanoseconds: int = stamp.seconds * 1_000_000_000 + stamp.nanos + collector.shift_ns
-    return nanoseconds if 0 < stamp.seconds < _LAST_TIME_S else None
+    time_ns: int = stamp.seconds * 1_000_000_000 + stamp.nanos + collector.shift_ns
+    return time_ns if 0 < stamp.seconds < _LAST_TIME_S else None
 
 
 def _stats(collector: _Collector, data: bytes) -> None:

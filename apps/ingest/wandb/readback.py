@@ -9,8 +9,8 @@ from typing import Any, Final
 import orjson
 
 from apps.core.errors import AppError, BadPayload
-from apps.ingest.wandb import history
-from apps.ingest.wandb.history import SYSTEM, Series, Table
+from apps.ingest.wandb import extras_store, history
+from apps.ingest.wandb.history import SYSTEM, Extras, Row, Series, Table
 from apps.metrics import store as metrics
 from apps.metrics.records import SeriesQuery
 from apps.rollbacks.domain.lineage import Branch, past
@@ -19,6 +19,8 @@ from apps.runs.records import AttemptInfo
 
 MAX_POINTS: Final = 2_000_000
 """In one page, or to choose samples from; what is longer is sampled from tiers."""
+MAX_EXTRA_BYTES: Final = 16 << 20
+"""Packed, in one answer; samples of more come without it."""
 MAX_SAMPLES: Final = 10_000
 OWN: Final = frozenset({"_step", "_timestamp", "_runtime"})
 
@@ -37,9 +39,17 @@ class Span:
         return metrics.count_points(self.run_id, self.attempt, self.first, self.last)
 
     def read(self, names: Sequence[str]) -> Table:
-        """Its rows."""
+        """Its numbers."""
         read = metrics.read_rows(self.run_id, self.attempt, names, self.first, self.last)
         return history.table(read)
+
+    def extra_bytes(self) -> int:
+        """Packed bytes of what its rows say beside numbers."""
+        return extras_store.stored_bytes(self.run_id, self.attempt, self.first, self.last)
+
+    def extras(self) -> Extras:
+        """What its rows say beside numbers."""
+        return extras_store.read(self.run_id, self.attempt, self.first, self.last)
 
 
 def line_of(run_id: int) -> list[AttemptInfo]:
@@ -85,13 +95,16 @@ def page(run_id: int, first: int, last: int) -> list[str]:
     asked = spans(run_id, first, last)
     _check_size(asked)
     names = names_of(run_id)
-    return [history.line(row) for span in asked for row in history.rows(span.read(names))]
+    return [
+        history.line(row) for span in asked for row in history.rows(span.read(names), span.extras())
+    ]
 
 
 def _check_size(asked: Sequence[Span]) -> None:
-    if sum(span.points() for span in asked) > MAX_POINTS:
+    points = sum(span.points() for span in asked)
+    if points > MAX_POINTS or sum(span.extra_bytes() for span in asked) > MAX_EXTRA_BYTES:
         raise AppError(
-            f"these steps hold more than {MAX_POINTS} points",
+            f"these steps hold more than {MAX_POINTS} points, or too much beside them",
             where="maxStep",
             hint="ask for fewer steps at once: scan_history(page_size=100)",
         )
@@ -121,10 +134,15 @@ def sampled_objects(run_id: int, spec: str) -> list[dict[str, Any]]:
     if first is not None:
         _check_size(asked)
         samples = MAX_POINTS
-    numbers = {key for key in keys if key not in OWN}
-    rows = _sampled(asked, sorted(numbers) or names_of(run_id), samples, numbers)
-    found = [history.logged(row) for row in rows]
-    return [{key: row[key] for key in keys if key in row} for row in found]
+    known, aliases = set(names_of(run_id)), dict[str, str]()
+    for key in keys:
+        inner = key.replace(".", "/")
+        aliases[key] = inner if key not in known and inner in known else key
+    wanted = {name for name in aliases.values() if name not in OWN}
+    names = [n for n in known if any(n == w or n.startswith(f"{w}/") for w in wanted)]
+    rows = _sampled(asked, sorted(names if wanted else known), samples, wanted)
+    found = [(row, history.chosen(row, list(aliases.values()))) for row in rows]
+    return [{key: part[name] for key, name in aliases.items() if name in part} for _, part in found]
 
 
 def _spec(text: str) -> tuple[list[str], int, int | None, int | None]:
@@ -140,13 +158,24 @@ def _spec(text: str) -> tuple[list[str], int, int | None, int | None]:
 
 def _sampled(
     asked: Sequence[Span], names: Sequence[str], samples: int, needed: Collection[str] = ()
-) -> list[history.Row]:
+) -> list[Row]:
     """Rows that hold all `needed` names, evenly chosen over all spans."""
     few = sum(span.points() for span in asked) <= MAX_POINTS
-    tables = [span.read(names) if few else _thinned(span, names, samples) for span in asked]
-    holding = [(table, at) for table in tables for at in history.holding(table, needed)]
+    small = few and sum(span.extra_bytes() for span in asked) <= MAX_EXTRA_BYTES
+    found = [
+        (
+            span.read(names) if few else _thinned(span, names, samples),
+            span.extras() if small else {},
+        )
+        for span in asked
+    ]
+    holding = [
+        (table, extras, place)
+        for table, extras in found
+        for place in history.holding(table, extras, needed)
+    ]
     chosen = [holding[at] for at in history.evenly(len(holding), samples)]
-    return [row for table, at in chosen for row in history.rows(table, [at])]
+    return [row for table, extras, at in chosen for row in history.rows(table, extras, [at])]
 
 
 def _thinned(span: Span, names: Sequence[str], samples: int) -> Table:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from apps.core.errors import AppError, BadPayload
-from apps.ingest.wandb import answers, console, readback, runquery, store
+from apps.ingest.wandb import answers, console, extras_store, readback, runquery, store
 from apps.ingest.wandb.graphql import DEFAULT_PROJECT, Operation, project_of, text_of
 from apps.ingest.wandb.history import SYSTEM
 from apps.metrics import store as metrics
@@ -56,7 +56,8 @@ def _depth(run: RunInfo) -> dict[str, Any]:
 
 
 def _keys(run: RunInfo, asked: Operation) -> dict[str, Any]:
-    return answers.history_keys(readback.names_of(run.id), readback.last_step(run.id))
+    numbers, others = readback.names_of(run.id), set(extras_store.names(run.id))
+    return answers.history_keys(numbers, others, readback.last_step(run.id))
 
 
 def _page(run: RunInfo, asked: Operation) -> dict[str, Any]:

@@ -14,14 +14,14 @@ import orjson
 from apps.metrics.domain import histograms
 
 MAX_DEPTH = 32
+LAST_TIME_S = 9_000_000_000
 UNREADABLE = object()
-_NAMED_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+NAMED_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _USUAL = {float, int}
-_OWN_KEYS = frozenset({"_step", "_timestamp", "_runtime", "_wandb"})
+OWN_KEYS = frozenset({"_step", "_timestamp", "_runtime", "_wandb"})
 
 # Protobuf tags of the usual history item: item(1), its nested_key(2), its value_json(16).
 _ITEM, _NESTED_KEY, _VALUE = 0x0A, 0x12, b"\x82\x01"
-_HISTOGRAM = b'"histogram"'
 
 
 class Names(dict[bytes, str]):
@@ -29,7 +29,7 @@ class Names(dict[bytes, str]):
 
     def __missing__(self, key: bytes) -> str:
         text = key_text(key)
-        self[key] = name = "" if text.split("/", 1)[0] in _OWN_KEYS else text
+        self[key] = name = "" if text.split("/", 1)[0] in OWN_KEYS else text
         return name
 
 
@@ -82,18 +82,19 @@ class Numbers:
         """Put `value` into `into` under `name`, or count why not."""
         if isinstance(value, int | float):
             into[name] = as_float(value)
-        elif isinstance(value, str) and value in _NAMED_NUMBERS:
-            into[name] = _NAMED_NUMBERS[value]
+        elif isinstance(value, str) and value in NAMED_NUMBERS:
+            into[name] = NAMED_NUMBERS[value]
         elif isinstance(value, dict) and "_type" not in value and depth < MAX_DEPTH:
             for key, inner in value.items():
                 self.add(into, f"{name}/{key}", inner, depth + 1)
         elif isinstance(value, dict) and (figures := histograms.of_wandb(value)):
             into.update((f"{name}/{figure}", number) for figure, number in figures.items())
         else:
-            self.skipped[_kind(value)] += 1
+            self.skipped[kind(value)] += 1
 
 
-def _kind(value: Any) -> str:
+def kind(value: Any) -> str:
+    """What a value is that is no number, in one word: the name of its counter."""
     if isinstance(value, dict):
         return str(value.get("_type", "dict"))[:40]
     if value is None:
@@ -143,38 +144,33 @@ def items_of(items: Iterable[Any]) -> tuple[list[bytes], list[bytes]]:
     return keys, texts
 
 
-def without_objects(
-    keys: list[bytes], texts: list[bytes], skipped: Counter[str]
-) -> tuple[list[bytes], list[bytes]]:
-    """The items that are not parts of an image, table, ...; a histogram as one item.
+def nanoseconds(seconds: Any) -> int | None:
+    """The nearest nanosecond: it gives the same double back, as history.seconds reads it."""
+    if not isinstance(seconds, int | float) or not 0 < seconds < LAST_TIME_S:
+        return None
+    whole = int(seconds)
+    return whole * 1_000_000_000 + round((seconds - whole) * 1e9)
 
-    wandb writes such an object as one item per field ("h/_type", "h/bins", ...), so that its size
-    or height would look like a metric. The objects are counted in `skipped` by their type, but for
-    histograms, which are put together again.
+
+def put_together(
+    keys: Sequence[bytes], values: Sequence[Any], below: Sequence[Sequence[bytes]]
+) -> tuple[list[bytes], list[Any]]:
+    """Values of which some are parts of objects -> keys and values, the objects put together.
+
+    wandb writes an object as one item per field ("h/_type", "h/bins", ...). below: the names of a
+    part inside the object of its key; none for a value that is no part.
     """
-    types = {
-        key.removesuffix(b"_type"): text
-        for key, text in zip(keys, texts, strict=True)
-        if key.endswith(b"/_type")
-    }
-    if not types:
-        return keys, texts
-    parts = tuple(types)
-    pairs = list(zip(keys, texts, strict=True))
-    kept = [pair for pair in pairs if not pair[0].startswith(parts)]
-    whole = [key for key, text in types.items() if text == _HISTOGRAM]
-    if whole:
-        fields = dict(pairs)
-        kept += [(key.removesuffix(b"/"), _histogram(key, fields)) for key in whole]
-    skipped.update(str(_decode(text))[:40] for text in types.values() if text != _HISTOGRAM)
-    return [key for key, _ in kept], [text for _, text in kept]
-
-
-def _histogram(key: bytes, fields: dict[bytes, bytes]) -> bytes:
-    """The JSON of the histogram whose fields stand under `key`."""
-    named = ((name, fields.get(key + name)) for name in (b"values", b"bins", b"packedBins"))
-    parts = [b'"%s":%s' % (name, text) for name, text in named if text is not None]
-    return b'{"_type":"histogram",%s}' % b",".join(parts) if parts else b'{"_type":"histogram"}'
+    found = dict[bytes, Any]()
+    for key, value, names in zip(keys, values, below, strict=True):
+        if not names:
+            found[key] = value
+            continue
+        node = found.setdefault(key, {})
+        for name in map(key_text, names[:-1]):
+            node = node.setdefault(name, {}) if isinstance(node, dict) else {}
+        if isinstance(node, dict):
+            node[key_text(names[-1])] = value
+    return list(found), list(found.values())
 
 
 def decode_all(texts: Sequence[bytes]) -> list[Any]:

@@ -1,0 +1,154 @@
+"""Every statement about what rows of W&B runs said beside their numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from apps.core.records import MetricRow
+from apps.core.sql import query
+from apps.ingest.models import Counter as RunCounter
+from apps.ingest.models import WandbExtra
+from apps.ingest.wandb import extras
+from apps.ingest.wandb.extras import Extra
+from apps.metrics.domain.blocks import (
+    Axis,
+    Cells,
+    decode_axis,
+    decode_cells,
+    encode_axis,
+    encode_cells,
+)
+
+Placed = tuple[int, int, Extra]
+"""Step, time_ns, extra."""
+MAX_RUN_BYTES: Final = 512 << 20
+MAX_NAMES: Final = 1_000
+BLOCK_ROWS: Final = 1_024
+BLOCK_BYTES: Final = 4 << 20
+SMALL_ROWS: Final = 256
+BYTES: Final = "extra_bytes"
+"""The counter of the bytes that a run has here."""
+
+
+def add(run_id: int, attempt: int, rows: Sequence[MetricRow]) -> Counter[str]:
+    """Keeps the extras of rows, in the caller's transaction and under its lock of the run.
+
+    What to count: the bytes, or by kind what is skipped once the run has MAX_RUN_BYTES.
+    """
+    placed = [(row.step, row.time_ns, row.extra) for row in rows if row.extra]
+    if not placed:
+        return Counter()
+    if _bytes_of(run_id) >= MAX_RUN_BYTES:
+        lost = sum((extras.kinds(extra) for _, _, extra in placed), Counter[str]())
+        return Counter({f"skipped: {kind}": times for kind, times in lost.items()})
+    freed = 0
+    if len(placed) < SMALL_ROWS:
+        before, freed = _take_small(run_id, attempt)
+        placed = before + placed
+    blocks = [_block(run_id, attempt, part) for part in _parts(placed)]
+    WandbExtra.objects.bulk_create(blocks)
+    return Counter({BYTES: sum(block.stored_bytes for block in blocks) - freed})
+
+
+def _bytes_of(run_id: int) -> int:
+    rows = RunCounter.objects.filter(run_id=run_id, name=BYTES)
+    return rows.values_list("value", flat=True).first() or 0
+
+
+def _take_small(run_id: int, attempt: int) -> tuple[list[Placed], int]:
+    """The rows of the newest block if it is small, which ends it, and its bytes: a live run sends
+    a few rows at a time. -- uses the primary key, backwards"""
+    newest = WandbExtra.objects.filter(run_id=run_id, attempt=attempt)
+    block = newest.order_by("-last_step", "-block_id").first()
+    if block is None or block.rows >= SMALL_ROWS or block.stored_bytes > BLOCK_BYTES // 4:
+        return [], 0
+    rows = list(_rows(block))
+    newest.filter(last_step=block.last_step, block_id=block.block_id).delete()
+    return rows, block.stored_bytes
+
+
+def _parts(placed: Sequence[Placed]) -> Iterator[list[Placed]]:
+    part, size = list[Placed](), 0
+    for row in placed:
+        weight = len(msgspec.msgpack.encode(row[2])) if "o" in row[2] else 0
+        if part and (len(part) == BLOCK_ROWS or size + weight > BLOCK_BYTES):
+            yield part
+            part, size = [], 0
+        part.append(row)
+        size += weight
+    yield part
+
+
+def _block(run_id: int, attempt: int, placed: Sequence[Placed]) -> WandbExtra:
+    step = np.array([step for step, _, _ in placed], dtype=np.int64)
+    axis = encode_axis(Axis(step, np.array([time_ns for _, time_ns, _ in placed], dtype=np.int64)))
+    runtime = np.array([[extra.get("r", np.nan)] for _, _, extra in placed], dtype=np.float64)
+    present = np.array([["r" in extra] for _, _, extra in placed])
+    cells = encode_cells(Cells(runtime, present))
+    more = [(at, {name: value for name, value in extra.items() if name != "r"})
+            for at, (_, _, extra) in enumerate(placed)]  # fmt: skip
+    packed = extras.pack([(at, extra) for at, extra in more if extra])
+    names = sorted({name for _, extra in more for name in extra.get("o", ())})
+    return WandbExtra(
+        run_id=run_id,
+        attempt=attempt,
+        last_step=int(step.max()),
+        first_step=int(step.min()),
+        rows=len(placed),
+        stored_bytes=len(axis) + len(cells) + len(packed),
+        names=[name.replace("\0", "\ufffd") for name in names[:MAX_NAMES]],
+        axis=axis,
+        runtime=cells,
+        extra=packed,
+    )
+
+
+def _rows(block: WandbExtra) -> Iterator[Placed]:
+    axis, cells = decode_axis(bytes(block.axis)), decode_cells(bytes(block.runtime))
+    runtime, present = cells.column(0)
+    more = dict(extras.unpack(bytes(block.extra)))
+    for at, (step, time_ns) in enumerate(
+        zip(axis.step.tolist(), axis.time_ns.tolist(), strict=True)
+    ):
+        logged = {} if present is not None and not present[at] else {"r": float(runtime[at])}
+        yield step, time_ns, {**logged, **more.get(at, {})}
+
+
+def read(
+    run_id: int, attempt: int, first: int | None, last: int | None
+) -> dict[tuple[int, int], Extra]:
+    """(step, time_ns) -> extra of the rows in the steps, both included; of two at one moment the
+    later arrival. -- uses the primary key"""
+    rows = WandbExtra.objects.filter(run_id=run_id, attempt=attempt)
+    low = -(1 << 62) if first is None else first
+    high = 1 << 62 if last is None else last
+    found = dict[tuple[int, int], Extra]()
+    for block in rows.filter(last_step__gte=low, first_step__lte=high).order_by("block_id"):
+        found.update(
+            ((step, time_ns), extra) for step, time_ns, extra in _rows(block) if low <= step <= high
+        )
+    return found
+
+
+def stored_bytes(run_id: int, attempt: int, first: int | None, last: int | None) -> int:
+    """Bytes of the blocks that `read` would open. -- uses the primary key"""
+    sql = """
+        SELECT coalesce(sum(stored_bytes), 0) FROM ingest_wandbextra
+         WHERE run_id = %s AND attempt = %s AND last_step >= %s AND first_step <= %s
+    """
+    low = -(1 << 62) if first is None else first
+    return int(query(sql, [run_id, attempt, low, 1 << 62 if last is None else last])[0][0])
+
+
+def names(run_id: int) -> list[str]:
+    """The names of what is kept here. -- uses the primary key"""
+    sql = """
+        SELECT DISTINCT name FROM ingest_wandbextra, unnest(names) AS name
+         WHERE run_id = %s ORDER BY name LIMIT 10000
+    """
+    return [name for (name,) in query(sql, [run_id])]

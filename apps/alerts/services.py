@@ -30,9 +30,8 @@ from apps.core.queue import Job, enqueue
 from apps.core.records import Candidate
 from apps.incidents import store as incidents
 from apps.incidents.domain.incident import IncidentInfo
-from apps.metrics import services as metric_services
+from apps.metrics import naming
 from apps.metrics import store as metrics
-from apps.metrics.domain import roles
 from apps.runs import store as runs
 
 log = logging.getLogger(__name__)
@@ -158,7 +157,7 @@ def _ranks_logged(incident: IncidentInfo) -> bool:
     """Whether a rank may yet stand apart; asked of the database only where that matters."""
     if not lifecycle.awaits_suspect(incident):
         return False
-    return bool(roles.local_losses(metrics.key_names(incident.run_id, ranked=True)))
+    return naming.roles_of(incident.run_id).rank_loss is not None
 
 
 def _plan_for(
@@ -286,7 +285,7 @@ def _optional(make: Callable[[], T], fallback: T) -> T:
 
 def _curve(incident: IncidentInfo) -> plot.Curve | None:
     """The loss around the onset, or up to the end of a dead job; None if the run logs none."""
-    loss = metric_services.roles_of(incident.run_id).loss
+    loss = naming.roles_of(incident.run_id).loss
     if loss is None or incident.onset_step is None:
         return None
     first = max(0, incident.onset_step - _PLOT_STEPS)

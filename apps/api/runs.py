@@ -19,7 +19,10 @@ from apps.core.records import Severity
 from apps.core.words import whole
 from apps.logs import store as logs
 from apps.logs.records import LogQuery
+from apps.metrics import heatmap
 from apps.metrics import store as metrics
+from apps.metrics.domain.layer_statistics import BY_SLUG as STATISTICS
+from apps.metrics.records import LayerQuery
 from apps.runs import store as runs
 from apps.runs.domain.topology import first_missing
 
@@ -125,27 +128,42 @@ def _tagged(request: HttpRequest, body: dict[str, Any]) -> HttpResponse:
     return response
 
 
+class LayerAsk(Schema):
+    """statistic: a slug such as grad_norm, empty: the first one that is logged. layer: the modules
+    of one layer, such as "layer 12". prefix: series by the start of their name instead."""
+
+    statistic: str = ""
+    layer: str = ""
+    prefix: str = ""
+    attempt: Attempt | None = None
+    buckets: int = 240
+
+
 @router.get(
-    "/runs/{key}/layers", response=shapes.LayersOut, summary="A statistic of all layers over steps"
+    "/runs/{key}/layers",
+    response=shapes.LayersOut,
+    summary="A statistic of all layers, or of one layer's modules, over steps",
+    description="Layers are recognised by their names, whatever the framework; the rules of the "
+    "project come first (`/projects/{project}/names`). `from` and `to` are steps, both included.",
 )
-def get_layers(
-    request: HttpRequest,
-    key: str,
-    prefix: str = "grad_norm/",
-    attempt: Attempt | None = None,
-    buckets: int = 240,
-) -> HttpResponse:
+def get_layers(request: HttpRequest, key: str, ask: Query[LayerAsk]) -> HttpResponse:
     run = run_of(key)
-    number = _attempt(run.id, attempt)
-    query = metrics.LayerQuery(
+    if ask.statistic and ask.statistic not in STATISTICS:
+        hint = f"use {', '.join(STATISTICS)}"
+        raise AppError(
+            f'"{ask.statistic[:40]}" is no statistic', where="query.statistic", hint=hint
+        )
+    query = LayerQuery(
         run_id=run.id,
-        attempt=number,
-        prefix=prefix,
-        buckets=max(1, min(buckets, 1_200)),
+        attempt=_attempt(run.id, ask.attempt),
+        statistic=ask.statistic or None,
+        layer=ask.layer,
+        prefix=ask.prefix,
+        buckets=max(1, min(ask.buckets, 1_200)),
         from_step=_step(request, "from"),
         to_step=_step(request, "to"),
     )
-    return _tagged(request, asdict(metrics.layer_grid(query)))
+    return _tagged(request, asdict(heatmap.layer_grid(query)))
 
 
 class LogAsk(Schema):

@@ -94,6 +94,10 @@ class LayersOut(Schema):
     step_edges: list[int]
     value: list[list[Loose]]
     z: list[list[Loose]]
+    places: list[str]
+    series: list[list[str]]
+    statistic: str | None
+    left_out: int
 
 
 class LineOut(Schema):

@@ -9,21 +9,18 @@ from typing import Any
 from django.urls import reverse
 
 from apps.checkpoints import store as checkpoints
-from apps.dashboard import figures, lanes, series
+from apps.dashboard import figures, heatmap, lanes, series
 from apps.dashboard.curves import Axis, Curve, axis, step_to_time_ms, time_to_step
 from apps.dashboard.figures import Chart
 from apps.dashboard.lineage import kept_until
 from apps.incidents import store as incidents
 from apps.incidents.domain.incident import IncidentInfo
-from apps.metrics import store as metrics
 from apps.nodes import store as nodes
 from apps.rollbacks import store as rollbacks
 from apps.runs import store as runs
 from apps.runs.records import AttemptInfo, RunInfo
 
 PIXELS_A_POINT = 1.2
-LAYER_BUCKETS = 240
-LAYER_PREFIX = "grad_norm/"
 MAX_INCIDENTS = 50
 
 
@@ -32,6 +29,7 @@ class DeckAsk:
     """What the browser shows. kind: "step" or "time"; span: zoomed range in units of the kind.
 
     compare: the attempt whose curve is drawn whole beside the newest one.
+    statistic: of the layers, None: the first one that is logged. layer: one of them, opened.
     """
 
     kind: str = "step"
@@ -39,6 +37,8 @@ class DeckAsk:
     pixels: int = 1000
     incident: IncidentInfo | None = None
     compare: int | None = None
+    statistic: str | None = None
+    layer: str = ""
 
     @property
     def points(self) -> int:
@@ -229,22 +229,22 @@ def _node_events(scene: _Scene) -> list[Any]:
 
 
 def _heatmap(scene: _Scene) -> dict[str, Any] | None:
-    """Grad norm of the layers as robust z: what counts of each attempt, side by side.
+    """A statistic of the layers as robust z: what counts of each attempt, side by side.
 
     On an incident page: of the attempt in which it happened.
     """
-    if not scene.shown.layers:
-        return None
-    grids = [found for part in _stretches(scene) if (found := _grid(scene, *part))]
-    if not grids:
-        return None
-    layers = max((grid["layers"] for grid in grids), key=len)
-    numbers = ", ".join(str(grid["attempt"]) for grid in grids)
-    return {
-        "layers": layers,
-        "grids": [grid for grid in grids if grid["layers"] == layers],
-        "caption": f"{len(layers)} layers, each against its own median; attempt {numbers}",
-    }
+    ask = heatmap.HeatmapAsk(
+        scene.run.id, scene.ask.statistic, scene.ask.layer, tuple(_stretches(scene))
+    )
+    return heatmap.heatmap(ask, lambda number, edges: _places(scene, number, edges))
+
+
+def _places(scene: _Scene, number: int, edges: Sequence[int]) -> list[float]:
+    """The x values of step edges of an attempt; empty if its times are unknown."""
+    steps = [float(edge) for edge in edges]
+    if scene.ask.kind == "time":
+        return step_to_time_ms(scene.clock.curves, number, steps)
+    return steps
 
 
 def _stretches(scene: _Scene) -> list[tuple[int, int | None, int | None]]:
@@ -258,33 +258,6 @@ def _stretches(scene: _Scene) -> list[tuple[int, int | None, int | None]]:
         if bound != 0 and (end is None or end >= (low or 0)):
             found.append((number, low, end))
     return found
-
-
-def _grid(scene: _Scene, number: int, low: int | None, high: int | None) -> dict[str, Any] | None:
-    query = metrics.LayerQuery(
-        run_id=scene.run.id,
-        attempt=number,
-        prefix=LAYER_PREFIX,
-        buckets=LAYER_BUCKETS,
-        from_step=low,
-        to_step=high,
-    )
-    grid = metrics.layer_grid(query)
-    if not grid.layers or len(grid.step_edges) < 2:
-        return None
-    edges: list[float] = [float(e) for e in grid.step_edges]
-    if scene.ask.kind == "time":
-        edges = step_to_time_ms(scene.clock.curves, number, edges)
-    if not edges:
-        return None
-    names = [name.removeprefix(LAYER_PREFIX) for name in grid.layers]
-    cells = [[_cell(z) for z in row] for row in grid.z]
-    return {"attempt": number, "layers": names, "edges": edges, "z": cells}
-
-
-def _cell(z: float | None) -> float | None:
-    """Two decimals are enough for a colour; NaN means only non-finite values in the bucket."""
-    return None if z is None else round(float(z), 2)
 
 
 def _marks(scene: _Scene) -> list[dict[str, Any]]:

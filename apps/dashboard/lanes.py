@@ -180,4 +180,8 @@ def first_mark(clock: Clock, incident: Any) -> dict[str, Any] | None:
     if signal is None or signal.step == incident.onset_step:
         return None
     x = clock.of_step(incident.attempt, signal.step, signal.time_ns)
-    return None if x is None else {"x": x, "kind": "first", "label": f"first: {signal.series}"}
+    return (
+        None
+        if x is None
+        else {"x": x, "kind": "first", "label": f"first: {signal.words or signal.series}"}
+    )

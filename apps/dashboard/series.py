@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from apps.dashboard.curves import Curve
+from apps.metrics import naming
 from apps.metrics import store as metrics
-from apps.metrics.domain import roles
 
-STEP_TIME = ("perf/step_time", "step_time", "perf/iteration_time", "time/step", "perf/step_time_s")
 ROWS = ("loss", "grad", "step_time")
 """Rows of the deck that are also tables; names of fields of Shown."""
 
@@ -22,31 +21,20 @@ class Shown:
     grad: str | None
     step_time: str | None
     rank_loss: str | None
-    layers: bool
-
-
-def _pick(keys: Iterable[str], wanted: Sequence[str]) -> str | None:
-    """The first wanted key that is logged, or else one that ends in it."""
-    there = sorted(keys)
-    for name in wanted:
-        if name in there:
-            return name
-    endings = tuple(f"/{name.rsplit('/', 1)[-1]}" for name in wanted)
-    return next((key for key in there if key.endswith(endings)), None)
+    eval_loss: str | None
+    tokens_per_s: str | None
 
 
 def shown(run_id: int) -> Shown:
-    """What of this run the deck can show."""
-    infos = metrics.keys(run_id)
-    job = {info.key for info in infos if not info.ranks}
-    every = {info.key for info in infos}
-    known = roles.guess(job)
+    """What of this run the deck can show, by guess or as people of its project said."""
+    roles = naming.roles_of(run_id)
     return Shown(
-        loss=known.loss,
-        grad=known.grad_norm,
-        step_time=_pick(job, STEP_TIME),
-        rank_loss=next(iter(roles.local_losses(every - job)), None),
-        layers=any(key.startswith("grad_norm/") for key in job),
+        loss=roles.loss,
+        grad=roles.grad_norm,
+        step_time=roles.step_time,
+        rank_loss=roles.rank_loss,
+        eval_loss=roles.eval_loss,
+        tokens_per_s=roles.tokens_per_s,
     )
 
 

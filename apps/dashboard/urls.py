@@ -23,6 +23,7 @@ urlpatterns = [
     path("runs/<str:key>/side/", views_run.side, name="run_side"),
     path("runs/<str:key>/deck.json", views_run.deck_data, name="deck_data"),
     path("runs/<str:key>/series/", views_run.series, name="series"),
+    path("runs/<str:key>/layers/", views_run.layers, name="layers"),
     path("runs/<str:key>/logs/", views_run.logs, name="logs"),
     path("runs/<str:key>/attempts/", views_run.attempts, name="attempts"),
     path("runs/<str:key>/checkpoints/", views_run.checkpoints, name="checkpoints"),

@@ -26,15 +26,19 @@ from apps.dashboard import flight as words
 from apps.dashboard import series as shown_series
 from apps.dashboard.access import incident_of, may_operate, run_of
 from apps.dashboard.deck import DeckAsk, deck
+from apps.dashboard.heatmap import lines as heatmap_lines
 from apps.dashboard.views import number
 from apps.logs import store as log_store
 from apps.logs.records import LogQuery
+from apps.metrics import heatmap
 from apps.metrics import store as metrics
+from apps.metrics.records import LayerQuery
 from apps.runs import store as runs
 
 LOG_PAGE = 200
 TABLE_POINTS = 200
 MAX_RANK = 2**31 - 1
+LAYER_ROWS = 240
 KINDS = ("step", "time")
 
 
@@ -74,6 +78,7 @@ def run(request: HttpRequest, key: str) -> HttpResponse:
         "deck_url": reverse("deck_data", args=[key]),
         "series_url": reverse("series", args=[key]),
         "compare": number(request, "compare"),
+        "layers_url": reverse("layers", args=[key]),
     }
     return render(request, "runs/detail.html", context)
 
@@ -100,6 +105,8 @@ def deck_data(request: HttpRequest, key: str) -> HttpResponse:
         pixels=max(200, min(number(request, "px") or 1000, 4_000)),
         incident=incident_of(number_of) if number_of is not None else None,
         compare=number(request, "compare"),
+        statistic=request.GET.get("statistic") or None,
+        layer=request.GET.get("layer", ""),
     )
     response = json_response(deck(run_of(key), ask), Cache_Control="private, no-cache")
     tag = f'"{hashlib.blake2b(response.content, digest_size=12).hexdigest()}"'
@@ -215,6 +222,34 @@ def series(request: HttpRequest, key: str) -> HttpResponse | StreamingHttpRespon
         "caption": cv.caption(curves),
     }
     return render(request, "runs/series.html", context)
+
+
+@require_safe
+def layers(request: HttpRequest, key: str) -> HttpResponse:
+    """The heatmap of the layers as a table: what it shows, without colours."""
+    info = run_of(key)
+    choices = heatmap.choices(info.id)
+    asked = request.GET.get("statistic", "")
+    chosen = next((c for c in choices if c.slug == asked), choices[0] if choices else None)
+    newest = runs.attempt(info.id, number(request, "attempt"))
+    context: dict[str, Any] = {
+        "run": info,
+        "choices": choices,
+        "chosen": chosen,
+        "layer": request.GET.get("layer", ""),
+        "attempt": newest,
+    }
+    if chosen is not None and newest is not None:
+        ask = LayerQuery(
+            info.id,
+            newest.number,
+            statistic=chosen.slug,
+            layer=context["layer"],
+            buckets=LAYER_ROWS,
+        )
+        context["grid"] = heatmap.layer_grid(ask)
+        context["lines"] = heatmap_lines(context["grid"])
+    return render(request, "runs/layers.html", context)
 
 
 class _Line:

@@ -13,7 +13,7 @@ from apps.core.errors import AppError
 from apps.core.records import Finding
 from apps.incidents import store
 from apps.incidents.domain.correlate import SCRIPT_ALERT, Case, correlate, over
-from apps.incidents.domain.earliest import Move, as_signal, first_move, moved_with, next_look
+from apps.incidents.domain.earliest import as_signal, first_move, move_of, moved_with, next_look
 from apps.incidents.domain.incident import (
     IncidentChange,
     IncidentInfo,
@@ -23,6 +23,7 @@ from apps.incidents.domain.incident import (
 from apps.incidents.domain.script_alert import ScriptAlert, as_finding
 from apps.incidents.domain.state import Act, Standing, transition
 from apps.incidents.domain.summary import Summary, summarise
+from apps.metrics import naming
 from apps.metrics import services as metrics
 from apps.metrics import store as metrics_store
 from apps.runs import store as runs
@@ -213,9 +214,9 @@ def _seek(scene: _Scene, incident_id: int, onset: tuple[int | None, int]) -> boo
     step, time_ns = onset
     if step is None:
         return False
-    lr = metrics.roles_of(scene.run_id).lr
+    lr = naming.roles_of(scene.run_id).lr
     moves = [
-        Move(moved.key, moved.departure.step, moved.departure.z)
+        move_of(moved.key, moved.departure.step, moved.departure.z, moved.layer)
         for moved in metrics.moved_signals(scene.run_id, scene.attempt, step)
         if moved.key != lr
     ]

@@ -124,3 +124,16 @@ class Detector(models.Model):
     name = models.TextField()
     step = models.BigIntegerField(null=True)
     state = models.BinaryField()
+
+
+class ProjectNames(models.Model):
+    """What people said about the metric names of a project. watched: the series a detector reads,
+    so that a write can tell in one statement whether it brings news to one."""
+
+    project = models.CharField(primary_key=True, max_length=200)
+    roles = models.JSONField()
+    rules = models.JSONField()
+    watched = ArrayField(models.TextField())
+    version = models.IntegerField()
+    changed_at_ns = models.BigIntegerField()
+    changed_by = models.CharField(max_length=200)

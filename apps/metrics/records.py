@@ -78,12 +78,40 @@ class SeriesWindow:
 
 
 @dataclass(frozen=True, slots=True)
-class LayerQuery:
-    """A heatmap of all series whose name starts with `prefix`. buckets: at most so many columns."""
+class CellQuery:
+    """Series of one attempt as cells of one grid. buckets: at most so many columns."""
 
     run_id: int
     attempt: int
-    prefix: str = "grad_norm/"
+    keys: tuple[str, ...]
+    buckets: int = 240
+    from_step: int | None = None
+    to_step: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CellGrid:
+    """step_edges[m + 1]; cells: name -> m cells, without the names that have no point there.
+
+    A cell is the largest finite value of its bucket. None: nothing logged there. NaN: only
+    non-finite values there.
+    """
+
+    step_edges: list[int]
+    cells: dict[str, list[float | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class LayerQuery:
+    """A heatmap. statistic: a slug, None: the first one the run logs. layer: a place such as
+    "layer 12": its modules instead of all layers. prefix: series whose name starts with it, one a
+    row, whatever they are."""
+
+    run_id: int
+    attempt: int
+    statistic: str | None = None
+    layer: str = ""
+    prefix: str = ""
     buckets: int = 240
     from_step: int | None = None
     to_step: int | None = None
@@ -93,14 +121,20 @@ class LayerQuery:
 class LayerGrid:
     """layers[n] in the order of the network, step_edges[m + 1], value[n][m], z[n][m].
 
-    value: the largest finite value of the bucket. z: robust standard deviations from the layer's
-    own median over the range. None: nothing logged there. NaN: only non-finite values there.
+    layers: labels. places: what a row opens into, "" for nothing. series: the names of each row.
+    value: the largest finite value of the bucket, of a layer with modules see `layers.together`.
+    z: robust standard deviations from the row's own median over the range. None: nothing logged
+    there. NaN: only non-finite values there. left_out: series beyond the bound.
     """
 
     layers: list[str]
     step_edges: list[int]
     value: list[list[float | None]]
     z: list[list[float | None]]
+    places: list[str]
+    series: list[list[str]]
+    statistic: str | None = None
+    left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)

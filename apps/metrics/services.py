@@ -11,13 +11,15 @@ from django.db import transaction
 
 from apps.core.errors import AppError
 from apps.core.records import Finding
-from apps.metrics import store
+from apps.metrics import naming, store
 from apps.metrics.domain import rank_outlier
 from apps.metrics.domain.departures import Departure, DeparturePolicy, first_departure
+from apps.metrics.domain.layer_keys import LayerKey, Recogniser
+from apps.metrics.domain.layer_statistics import ORDER
 from apps.metrics.domain.rank_outlier import RankPolicy, RankState
 from apps.metrics.domain.rank_words import RankCase
-from apps.metrics.domain.reports import taken_back
-from apps.metrics.domain.roles import Roles, guess, local_losses, model_signals
+from apps.metrics.domain.reports import LATE, RENAMED, taken_back
+from apps.metrics.domain.roles import model_signals
 from apps.metrics.domain.rows import train_rows
 from apps.metrics.domain.spikes import SpikeDetector, TrainRow
 from apps.metrics.store.detectors import DetectorState
@@ -38,10 +40,11 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class MovedSignal:
-    """A series that left its band before or at an incident's onset."""
+    """A series that left its band before or at an incident's onset. layer: what its name says."""
 
     key: str
     departure: Departure
+    layer: LayerKey | None = None
 
 
 def detect(run_id: int, attempt: int, now_ns: int) -> list[Finding]:
@@ -52,7 +55,7 @@ def detect(run_id: int, attempt: int, now_ns: int) -> list[Finding]:
     the same key again is the newer state. `now_ns` is not used by these detectors: they follow
     steps, not clocks.
 
-    Cost: three statements without new rows, five more with rows of the job, nine more with lines of
+    Cost: three statements without new rows, six more with rows of the job, ten more with lines of
     ranks, however many keys, steps and ranks there are. 1.4 ms without news; about 17 us a new row,
     0.4 ms a new logged step of the ranks (0.2 us a value with 1,024 of them). Rows that come late,
     and the first ones of an attempt, cost SEED_STEPS rows more.
@@ -67,14 +70,6 @@ def detect(run_id: int, attempt: int, now_ns: int) -> list[Finding]:
         if fresh.ranks is not None:
             found += _rank_outliers(run_id, attempt, *fresh.ranks)
     return found
-
-
-def roles_of(run_id: int) -> Roles:
-    """Which series of the whole job is the loss, the gradient norm, the learning rate.
-
-    One index scan over the names of the run, no look at blocks.
-    """
-    return guess(store.key_names(run_id, ranked=False))
 
 
 def compact(run_id: int, *, everything: bool = False) -> int:
@@ -118,15 +113,27 @@ def moved_signals(
     are looked at, about 2 ms each with a row a step.
     """
     policy = policy or DeparturePolicy()
-    names = model_signals(store.key_names(run_id, ranked=False))[:MAX_SIGNALS]
+    reader = naming.recogniser_of(run_id)
+    names = _signals(store.key_names(run_id, ranked=False), reader)
     first = onset_step - SEED_STEPS
     series = store.read_rows(run_id, attempt, names, first, onset_step + policy.after_steps)
     moved = []
     for key, (step, _, value) in series.items():
         found = first_departure(step, value, before_step=onset_step, policy=policy)
         if found is not None:
-            moved.append(MovedSignal(key, found))
+            moved.append(MovedSignal(key, found, reader.recognise(key)))
     return sorted(moved, key=lambda m: (m.departure.step, -abs(m.departure.z), m.key))
+
+
+def _signals(keys: list[str], reader: Recogniser) -> list[str]:
+    """The series to look at: those of the whole job, then of layers, the most telling statistics
+    first, so that a run with thousands of them is not cut off in the middle of the alphabet."""
+    signals = model_signals(keys)
+    return sorted(signals, key=lambda key: _rank_of(reader.recognise(key)))[:MAX_SIGNALS]
+
+
+def _rank_of(layer: LayerKey | None) -> int:
+    return -1 if layer is None else ORDER[layer.statistic]
 
 
 def _loaded(load: Callable[[bytes], T], known: DetectorState) -> T | None:
@@ -147,35 +154,49 @@ def _spikes(run_id: int, attempt: int, known: DetectorState, fresh_from: int) ->
 
     Rows that arrive late, below the cursor, would be lost to a causal detector. It is then built
     again from the rows before them and judges everything from there on. Findings keep their keys;
-    what is open and is not found again is taken back.
+    what is open and is not found again is taken back. The same happens when somebody says that
+    another series is the loss.
     """
     detector = _loaded(SpikeDetector.load, known)
-    names = _names(run_id, detector)
-    if "loss" not in names:
+    names, version = _names(run_id, detector)
+    renamed = detector is not None and _differs(detector.state.series, names)
+    if "loss" not in names and not renamed:
         return []
     doubtful: list[Finding] = []
-    if detector is None or known.step is None or fresh_from <= known.step:
+    if detector is None or known.step is None or fresh_from <= known.step or renamed:
         told = [] if detector is None else detector.open_findings()
-        doubtful = [f for f in told if (f.onset_step or 0) >= fresh_from]
+        doubtful = [f for f in told if renamed or (f.onset_step or 0) >= fresh_from]
         detector = _seeded(run_id, attempt, names, fresh_from)
-    detector.state.series = names
-    rows = _rows(run_id, attempt, names, fresh_from, None)
+    detector.state.series, detector.state.naming = names, version
+    rows = _rows(run_id, attempt, names, fresh_from, None) if "loss" in names else []
     findings = detector.feed(rows)
-    if rows:
+    if rows or renamed:
         standing = {f.key for f in (*findings, *detector.open_findings())}
-        newest = rows[-1]
-        findings += [
-            taken_back(f, newest.step, newest.time_ns) for f in doubtful if f.key not in standing
-        ]
+        why = RENAMED if renamed else LATE
+        newest = (rows[-1].step, rows[-1].time_ns) if rows else None
+        findings += [taken_back(f, newest, why) for f in doubtful if f.key not in standing]
     state = DetectorState(detector.state.step, detector.dump())
     store.save_detector(run_id, attempt, SPIKES, state)
     return findings
 
 
-def _names(run_id: int, detector: SpikeDetector | None) -> dict[str, str]:
-    """role -> series. What was chosen once stays chosen; roles that appear later are added."""
-    guessed = roles_of(run_id).by_role()
-    return guessed if detector is None else guessed | detector.state.series
+def _names(run_id: int, detector: SpikeDetector | None) -> tuple[dict[str, str], int]:
+    """role -> series, and the version of what was said about them.
+
+    What was guessed once stays, until somebody says something about the names of the project; roles
+    that appear later are added.
+    """
+    said, keys = store.naming_of_run(run_id), store.key_names(run_id, ranked=False)
+    names: dict[str, str | None] = {**said.apply(keys).by_role()}
+    if detector is not None and detector.state.naming == said.version:
+        names |= detector.state.series
+    names |= said.fixed(keys)
+    return {role: name for role, name in names.items() if name}, said.version
+
+
+def _differs(before: dict[str, str], names: dict[str, str]) -> bool:
+    """Whether a role has another series than before, or none."""
+    return any(names.get(role) != name for role, name in before.items())
 
 
 def _seeded(run_id: int, attempt: int, names: dict[str, str], before: int) -> SpikeDetector:
@@ -219,15 +240,24 @@ def _rank_outliers(run_id: int, attempt: int, first: int, last: int | None) -> l
     """Judges the logged steps with news, again where late ranks have arrived.
 
     Only these: a host that is far behind would else have every step after its own read each time.
+    When another series has become the loss of the ranks, what the old one said is taken back.
     """
     known = store.lock_detector(run_id, attempt, RANKS)
-    series = local_losses(store.key_names(run_id, ranked=True))
-    points = store.read_rank_rows(run_id, attempt, series[0], first, last) if series else None
-    if points is None:
-        return []
+    said, keys = store.naming_of_run(run_id), store.key_names(run_id, ranked=True)
+    series = said.apply((), keys).rank_loss
     state = _loaded(rank_outlier.load, known) or RankState()
-    case = RankCase(attempt, series[0], runs.rank_count(run_id, attempt))
-    found = rank_outlier.judge(state, points, case, RankPolicy())
+    found: list[Finding] = []
+    if state.series and state.series != series:
+        found = rank_outlier.abandoned(state, attempt)
+        state = RankState()
+        store.save_detector(run_id, attempt, RANKS, DetectorState(None, rank_outlier.dump(state)))
+    points = store.read_rank_rows(run_id, attempt, series, first, last) if series else None
+    if points is None or series is None:
+        return found
+    state.series = series
+    case = RankCase(attempt, series, runs.rank_count(run_id, attempt))
+    judged = rank_outlier.judge(state, points, case, RankPolicy())
     newest = DetectorState(int(points.step[-1]), rank_outlier.dump(state))
     store.save_detector(run_id, attempt, RANKS, newest)
-    return found
+    standing = {finding.key for finding in judged}
+    return [finding for finding in found if finding.key not in standing] + judged

@@ -10,7 +10,7 @@ import numpy as np
 from apps.checkpoints import store as checkpoints
 from apps.checkpoints.records import CheckpointInfo
 from apps.incidents.domain.incident import IncidentInfo
-from apps.metrics import services as metric_services
+from apps.metrics import naming
 from apps.metrics import store as metrics
 from apps.rollbacks.domain.cost import CostBasis, median_step_s
 from apps.rollbacks.domain.lineage import Branch, Stretch, contains, past
@@ -45,7 +45,7 @@ def branches(attempts: Sequence[AttemptInfo]) -> list[Branch]:
 
 def loss_key(run_id: int) -> str | None:
     """The series that is the training loss of the whole job."""
-    return metric_services.roles_of(run_id).loss
+    return naming.roles_of(run_id).loss
 
 
 def ranking(run_id: int, fault: Fault) -> Ranking:

@@ -15,6 +15,9 @@ class Run(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     last_contact_at = models.DateTimeField(null=True)
 
+    class Meta:
+        indexes = [models.Index(fields=["project", "id"], name="ix_run_project")]
+
 
 class Attempt(models.Model):
     """One launch of a run. continued_by: the attempt the same processes went on with after

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import orjson
@@ -17,6 +17,7 @@ from apps.runs.models import Attempt, Launch, Placement, Run
 from apps.runs.records import AttemptInfo, LaunchSeen, PlacementInfo, Progress, RunInfo, Start
 
 MAX_ATTEMPTS = 1_000
+LIVE = timedelta(hours=1)
 
 MAX_SAID_BYTES = 4 << 20
 """How large the configuration of a run, or the summary of an attempt, may grow (as jsonb)."""
@@ -100,7 +101,7 @@ def projects(limit: int = 1_000) -> list[tuple[str, datetime]]:
 
 
 def project_runs(project: str, after: int = 0, limit: int = 500) -> list[RunInfo]:
-    """Runs of a project in the order they were made, keyset by id. -- uses the primary key"""
+    """Runs of a project in the order they were made, keyset by id. -- uses ix_run_project"""
     rows = Run.objects.filter(project=project, pk__gt=after).order_by("pk")
     page = list(rows[: min(limit, 500)])
     newest, now = _newest([run.pk for run in page]), timezone.now()
@@ -112,6 +113,19 @@ def summaries(run_ids: Collection[int]) -> dict[int, dict[str, Any]]:
     rows = Attempt.objects.filter(run_id__in=run_ids).exclude(summary={})
     newest = rows.order_by("-run_id", "-number").distinct("run_id")
     return dict(newest.values_list("run_id", "summary"))
+
+
+def live_runs(project: str, within: timedelta = LIVE, limit: int = 200) -> list[int]:
+    """The runs of a project that were heard of lately, by id. -- uses ix_run_project"""
+    rows = Run.objects.filter(project=project, last_contact_at__gte=timezone.now() - within)
+    return list(rows.order_by("pk").values_list("pk", flat=True)[:limit])
+
+
+def newest_runs(project: str, limit: int = 5) -> list[RunInfo]:
+    """The newest runs of a project, newest first. -- uses ix_run_project"""
+    rows = list(Run.objects.filter(project=project).order_by("-pk")[:limit])
+    newest, now = _newest([run.pk for run in rows]), timezone.now()
+    return [_info(run, newest.get(run.pk), now) for run in rows]
 
 
 def _attempt_state(row: Attempt, newest: int) -> str:

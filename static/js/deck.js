@@ -8,6 +8,16 @@ import { clock, timeOfDay } from "./time.js";
 const MIN_GAP_MS = 1000;
 const LATER_MS = 250;
 
+/** The options of a select, touched only when they changed: an open list must not close. */
+function fill(select, options, chosen) {
+  const wanted = JSON.stringify(options);
+  if (select.dataset.filled !== wanted) {
+    select.replaceChildren(...options.map(([value, text]) => el("option", { value }, text)));
+    select.dataset.filled = wanted;
+  }
+  if (document.activeElement !== select || select.value === "") select.value = chosen;
+}
+
 class Deck {
   constructor(root) {
     this.root = root;
@@ -15,6 +25,8 @@ class Deck {
     this.kind = root.dataset.x;
     this.range = root.dataset.from ? [Number(root.dataset.from), Number(root.dataset.to)] : null;
     this.home = root.hasAttribute("data-fixed") ? this.range : null;
+    const asked = new URL(location.href).searchParams;
+    this.layers = { statistic: asked.get("statistic") ?? "", layer: asked.get("layer") ?? "" };
     this.data = null;
     this.wait = 0;
     this.lastEnd = 0;
@@ -43,6 +55,10 @@ class Deck {
       button.addEventListener("click", () => this.key(button.dataset.zoom));
     }
     for (const group of document.querySelectorAll("[data-zoom-group]")) group.hidden = false;
+    for (const name of ["statistic", "layer"]) {
+      this.part(`[data-${name}]`)?.addEventListener("change", (event) => this.setLayers({ [name]: event.target.value }));
+    }
+    this.part("canvas")?.addEventListener("click", (event) => this.openLayer(event));
   }
 
   /** A refresh soon: never hidden, never over 1 Hz, and with pauses at least as long as the work. */
@@ -66,6 +82,7 @@ class Deck {
       url.searchParams.set("from", this.range[0]);
       url.searchParams.set("to", this.range[1]);
     }
+    for (const [name, value] of Object.entries(this.layers)) if (value) url.searchParams.set(name, value);
     this.root.setAttribute("aria-busy", "true");
     try {
       const headers = this.etag && this.etagUrl === url.href ? { "If-None-Match": this.etag } : {};
@@ -127,11 +144,41 @@ class Deck {
   renderHeatmap() {
     const row = this.part("[data-heatmap]");
     if (!row) return;
-    row.hidden = !this.data.heatmap;
-    if (this.data.heatmap) {
-      drawHeatmap(row.querySelector("canvas"), this.data.heatmap, this.data.axis);
-      row.querySelector("[data-caption]").textContent = this.data.heatmap.caption;
+    const map = this.data.heatmap;
+    row.hidden = !map;
+    if (!map) return;
+    const canvas = row.querySelector("canvas");
+    canvas.style.height = `${Math.min(420, Math.max(150, map.layers.length * 5))}px`;
+    drawHeatmap(canvas, map, this.data.axis);
+    canvas.classList.toggle("opens", map.places.some(Boolean));
+    row.querySelector("[data-caption]").textContent = map.caption;
+    if (!map.open) this.openable = map.places.filter(Boolean);
+    fill(row.querySelector("[data-statistic]"), map.statistics.map((s) => [s.slug, s.words]), map.statistic);
+    const places = this.openable ?? [map.open];
+    fill(row.querySelector("[data-layer]"), [["", "all layers"], ...places.map((p) => [p, p])], map.open);
+    row.querySelector("[data-layer]").hidden = places.length === 0;
+    const table = row.querySelector("[data-layers-table]");
+    if (table) {
+      const url = new URL(table.href);
+      url.searchParams.set("statistic", map.statistic);
+      url.searchParams.set("layer", map.open);
+      table.href = url.href;
     }
+  }
+
+  /** A click on a layer shows its modules. */
+  openLayer(event) {
+    const map = this.data?.heatmap;
+    const cell = map && cellAt(event.target, map, this.data.axis, event.offsetX, event.offsetY);
+    const place = cell && map.places[cell.row];
+    if (place) this.setLayers({ layer: place });
+  }
+
+  setLayers(change) {
+    if ("statistic" in change) this.openable = null;
+    this.layers = { ...this.layers, ...("statistic" in change ? { layer: "" } : {}), ...change };
+    this.address();
+    this.load();
   }
 
   tick(x) {
@@ -233,6 +280,9 @@ class Deck {
     url.searchParams.set("x", this.kind);
     for (const [name, i] of [["from", 0], ["to", 1]]) {
       if (this.range) url.searchParams.set(name, Math.round(this.range[i])); else url.searchParams.delete(name);
+    }
+    for (const [name, value] of Object.entries(this.layers)) {
+      if (value) url.searchParams.set(name, value); else url.searchParams.delete(name);
     }
     history.replaceState(null, "", url);
   }

@@ -7,7 +7,7 @@ const LIMIT = 6;
 const rgb = (css) => colour(css).match(/[\d.]+/g).slice(0, 3).map(Number);
 const mix = (a, b, t) => `rgb(${a.map((v, i) => Math.round(v + (b[i] - v) * t)).join(" ")})`;
 
-/** map: {layers, grids: [{edges, z}]}; z[layer][bucket] is a number, null (no data) or "NaN". */
+/** map: {layers, places, grids: [{edges, z}]}; z[layer][bucket] is a number, null (no data) or "NaN". */
 export function drawHeatmap(canvas, map, axis) {
   const ratio = window.devicePixelRatio || 1;
   const width = canvas.clientWidth;
@@ -61,8 +61,18 @@ function names(pen, layers, row, left) {
   pen.textBaseline = "middle";
   const every = Math.ceil(12 / row);
   layers.forEach((name, i) => {
-    if (i % every === 0) pen.fillText(left < 60 ? name.replace("layers.", "") : name, left - 8, (i + 0.5) * row);
+    if (i % every === 0) pen.fillText(fitting(pen, left < 60 ? name.replace("layer ", "") : name, left - 12), left - 8, (i + 0.5) * row);
   });
+}
+
+/** The text, its middle left out where it is wider than `width`. */
+function fitting(pen, text, width) {
+  if (pen.measureText(text).width <= width) return text;
+  for (let keep = text.length - 1; keep > 2; keep -= 1) {
+    const cut = `${text.slice(0, Math.floor(keep / 3))}…${text.slice(text.length - Math.ceil((2 * keep) / 3))}`;
+    if (pen.measureText(cut).width <= width) return cut;
+  }
+  return "…";
 }
 
 /** What lies under a point of the canvas, or null. */
@@ -74,7 +84,7 @@ export function cellAt(canvas, map, axis, x, y) {
   for (const grid of map.grids) {
     const bucket = grid.edges.findLastIndex((edge) => edge <= at);
     if (grid.z[layer] && bucket >= 0 && bucket < grid.z[layer].length) {
-      return { layer: map.layers[layer], z: grid.z[layer][bucket] };
+      return { row: layer, layer: map.layers[layer], z: grid.z[layer][bucket] };
     }
   }
   return null;

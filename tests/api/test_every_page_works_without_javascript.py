@@ -25,6 +25,7 @@ PAGES = [
     "/runs/boom/logs/?severity=error&rank=5,6&text=boom&attempt=0",
     "/runs/boom/checkpoints/",
     "/runs/boom/series/?row=loss",
+    "/runs/boom/layers/",
     "/runs/boom/rollback/",
     "/runs/boom/rollback/?incident={incident}&step=750",
     "/ingest/",
@@ -111,7 +112,7 @@ def test_the_page_of_an_order_shows_how_far_it_has_come(operator, incident):
     assert "HMAC-SHA256" in text
 
 
-@pytest.mark.parametrize(("path", "most"), [("/", 45), ("/runs/boom/", 75), ("/incidents/", 20)])
+@pytest.mark.parametrize(("path", "most"), [("/", 49), ("/runs/boom/", 75), ("/incidents/", 20)])
 def test_pages_ask_the_database_a_bounded_number_of_times(
     operator, incident, django_assert_max_num_queries, path, most
 ):

@@ -8,8 +8,10 @@ from django.db import connection, transaction
 
 from apps.core.records import MetricRow
 from apps.metrics import services, store
+from apps.metrics.heatmap import layer_grid
 from apps.metrics.models import ColdBlock, HotBlock
-from apps.metrics.store import LayerQuery, SeriesQuery
+from apps.metrics.records import LayerQuery
+from apps.metrics.store import SeriesQuery
 from tests.metric_samples import T0_NS, S, recorded_rank_rows, recorded_rows, rows_of
 
 RUN = 42
@@ -34,14 +36,14 @@ def test_a_recorded_run_reads_the_same_before_and_after(name):
     write(rows)
     keys = tuple(info.key for info in store.keys(RUN))
     asked = SeriesQuery(RUN, keys, points=200)
-    before = [store.read_series(asked), store.layer_grid(LayerQuery(RUN, 0)),
+    before = [store.read_series(asked), layer_grid(LayerQuery(RUN, 0)),
               store.latest(RUN, 0, keys)]  # fmt: skip
     while store.compact_once(RUN, everything=True):
         pass
 
     assert HotBlock.objects.count() == 0
     assert tuple(info.key for info in store.keys(RUN)) == keys
-    assert before == [store.read_series(asked), store.layer_grid(LayerQuery(RUN, 0)),
+    assert before == [store.read_series(asked), layer_grid(LayerQuery(RUN, 0)),
                       store.latest(RUN, 0, keys)]  # fmt: skip
     assert sum(w.points_stored for w in store.read_series(asked)) == sum(
         len(row.values) for row in rows

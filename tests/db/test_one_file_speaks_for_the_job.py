@@ -6,7 +6,7 @@ import pytest
 from apps.ingest import store
 from apps.ingest.digest import digest
 from apps.metrics import store as metrics
-from apps.metrics.services import roles_of
+from apps.metrics.naming import roles_of
 from apps.runs import store as runs
 from tests.factories import envelope
 

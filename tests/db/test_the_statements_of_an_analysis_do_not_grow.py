@@ -69,14 +69,14 @@ def test_detect_with_one_new_batch(run_id, django_assert_num_queries, steps, key
     store.write_rows(run_id, 0, rows(0, 100, keys=keys), source="wandb")
     metrics.detect(run_id, 0, NOW)
     store.write_rows(run_id, 0, rows(100, 100 + steps, keys=keys), source="wandb")
-    with django_assert_num_queries(8 + SAVEPOINT):  # and names, ids, keysets, points, the state
+    with django_assert_num_queries(9 + SAVEPOINT):  # and what was said, names, ids, keysets, ...
         metrics.detect(run_id, 0, NOW)
 
 
 @pytest.mark.parametrize(("steps", "ranks"), [(1, 8), (50, 64)])
 def test_detect_with_new_lines_of_ranks(run_id, django_assert_num_queries, steps, ranks):
     store.write_rows(run_id, 0, rows(0, steps, ranks=range(ranks)), source="logs")
-    with django_assert_num_queries(12 + SAVEPOINT):
+    with django_assert_num_queries(13 + SAVEPOINT):
         metrics.detect(run_id, 0, NOW)
 
 
@@ -84,7 +84,7 @@ def test_detect_with_new_lines_of_ranks(run_id, django_assert_num_queries, steps
 def test_candidates(django_assert_num_queries, saves):
     incident = rollback_story.explode()
     rollback_story.save(incident.run_id, 0, *saves)
-    with django_assert_num_queries(18):
+    with django_assert_num_queries(19):
         assert rollbacks.candidates(incident.run_id, incident)
 
 

@@ -121,13 +121,15 @@ def test_an_end_that_is_not_certain_is_told_as_such():
 
 def test_the_evidence_names_cause_signal_and_suspect():
     suspect = Suspect(5, "gpu-b02", "silent_data_corruption", 0.7, (Evidence("rank 5 at 2.8"),))
-    signal = EarliestSignal("grad_norm/layers.4", 998, at(998), "layers.4", None, 3, 3.0)
+    signal = EarliestSignal(
+        "grad_norm/layers.4", 998, at(998), "layer 4", None, 3, 3.0, words="layer 4, grad norm"
+    )
     told = incident(suspects=(suspect,), earliest_signal=signal)
     rule = finding(facts={"rule": "3 of 5 rows over 5 sd"}, evidence=(Evidence("z is 41"),))
     lines = evidence_lines(_facts(incident=told, findings=(rule,)))
     assert lines == [
         "Cause: learning rate changed at the same step",
-        "Earliest signal: grad_norm/layers.4 at step 998, 3 steps (3 s) before the onset",
+        "Earliest signal: layer 4, grad norm at step 998, 3 steps (3 s) before the onset",
         "Suspect: rank 5 on gpu-b02, silent data corruption, confidence 70%",
         "Evidence: rank 5 at 2.8",
         "Rule: 3 of 5 rows over 5 sd",

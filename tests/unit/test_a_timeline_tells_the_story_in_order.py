@@ -57,12 +57,14 @@ def test_onset_and_now_are_marked():
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (0, "act_max/layers.4 left its band, 16 steps before the onset"),
-        (2, "act_max/layers.4 and 2 more layers left their band, 16 steps before the onset"),
+        (0, "layer 4, activation max left its band, 16 steps before the onset"),
+        (2, "layer 4, activation max and 2 more layers left their band, 16 steps before the onset"),
     ],
 )
 def test_the_earliest_signal_is_the_first_mark(more, words):
-    signal = EarliestSignal("act_max/layers.4", 985, at(985), "layers.4", None, 16, 16.0, more)
+    signal = EarliestSignal(
+        "act_max/layers.4", 985, at(985), "layer 4", None, 16, 16.0, more, "layer 4, activation max"
+    )
     marked = _marked(compose(incident(earliest_signal=signal), [explosion()], [], NOW))
     assert marked[Mark.FIRST].text == words
 

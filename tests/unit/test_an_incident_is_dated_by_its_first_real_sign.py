@@ -54,7 +54,7 @@ def test_a_precursor_before_an_explosion_dates_it():
     assert (summary.kind, summary.series, summary.layer) == (
         "explosion",
         "act_max/layers.4",
-        "layers.4",
+        "layer 4",
     )
 
 
@@ -110,8 +110,8 @@ def test_a_loss_that_became_nan_says_so():
 @pytest.mark.parametrize(
     "series,layer",
     [
-        ("grad_norm/layers.4", "layers.4"),
-        ("param_norm/h.3.attn", "h.3"),
+        ("grad_norm/layers.4", "layer 4"),
+        ("param_norm/h.3.attn", "layer 3"),
         ("train/grad_norm", None),
         (None, None),
     ],

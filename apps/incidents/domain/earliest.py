@@ -6,19 +6,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from apps.incidents.domain.incident import EarliestSignal
-from apps.incidents.domain.summary import layer_of
+from apps.metrics.domain.layer_keys import LayerKey
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
     """A series that left its own band at `step` (see `metrics.domain.departures`).
 
-    z: robust standard deviations of its first value outside, inf if that is no number.
+    z: robust standard deviations of its first value outside, inf if that is no number. layer: the
+    place its name speaks of ("layer 4"), None for a series of the whole job. words: its name in
+    words, "" where that says no more.
     """
 
     series: str
     step: int
     z: float
+    layer: str | None = None
+    words: str = ""
+
+
+def move_of(series: str, step: int, z: float, layer: LayerKey | None) -> Move:
+    """A move, by what the name of its series says."""
+    if layer is None:
+        return Move(series, step, z)
+    return Move(series, step, z, None if layer.layer is None else layer.place, layer.words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +56,7 @@ def first_move(
     recent = [m for m in moves if onset_step - policy.lookback_steps <= m.step <= onset_step]
     return min(
         recent,
-        key=lambda m: (m.step, layer_of(m.series) is None, -abs(m.z), m.series),
+        key=lambda m: (m.step, m.layer is None, -abs(m.z), m.series),
         default=None,
     )
 
@@ -55,9 +66,9 @@ def moved_with(moves: Sequence[Move], first: Move) -> int:
 
     The named one is only the farthest out: a fault in one layer reaches its neighbours in a step.
     """
-    names = {m.series if layer_of(first.series) is None else layer_of(m.series)
+    names = {m.series if first.layer is None else m.layer
              for m in moves if m.step == first.step}  # fmt: skip
-    return len(names - {None, first.series, layer_of(first.series)})
+    return len(names - {None, first.series, first.layer})
 
 
 def as_signal(move: Move, time_ns: int, onset: tuple[int, int], *, more: int = 0) -> EarliestSignal:
@@ -66,7 +77,8 @@ def as_signal(move: Move, time_ns: int, onset: tuple[int, int], *, more: int = 0
         series=move.series,
         step=move.step,
         time_ns=time_ns,
-        layer=layer_of(move.series),
+        layer=move.layer,
+        words=move.words,
         lead_steps=onset[0] - move.step,
         lead_s=max(0.0, (onset[1] - time_ns) / 1e9),
         more=more,

@@ -29,7 +29,8 @@ class Resolution(StrEnum):
 class EarliestSignal:
     """The series that left its own band first, at or before the onset of the incident.
 
-    layer: as the series names it ("layers.4"), None for a whole-job series.
+    layer: the place its name speaks of ("layer 4"), None for a whole-job series. words: the name
+    in words ("layer 4, mlp.up_proj, grad norm"), "" where that says no more than the series.
     lead_steps, lead_s: how long before the onset it moved; 0 when it moved with it. more: so many
     other layers moved at the same step (other series, if this is a whole-job one).
     """
@@ -42,14 +43,16 @@ class EarliestSignal:
     lead_steps: int = 0
     lead_s: float = 0.0
     more: int = 0
+    words: str = ""
 
     @property
     def named(self) -> str:
-        """ "grad_norm/layers.4", or "grad_norm/layers.4 and 2 more layers"."""
+        """ "layer 4, grad norm", or "layer 4, grad norm and 2 more layers"."""
+        name = self.words or self.series
         if not self.more:
-            return self.series
+            return name
         other = "series" if self.layer is None else "layer" if self.more == 1 else "layers"
-        return f"{self.series} and {self.more} more {other}"
+        return f"{name} and {self.more} more {other}"
 
 
 @dataclass(frozen=True, slots=True)

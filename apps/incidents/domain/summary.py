@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ from apps.incidents.domain.cause import hypotheses
 from apps.incidents.domain.correlate import FAILURE_KINDS, healed, loudness
 from apps.incidents.domain.incident import Hypothesis
 from apps.incidents.domain.suspects import apart_ranks, merge_suspects
+from apps.metrics.domain.layer_keys import recogniser
 
 # The most telling first: a dead job before a broken number, a broken number before a bad one,
 # a jump before a drift, the whole job before one rank, what hurts before what only hints.
@@ -29,8 +29,6 @@ TELLING = (
     "precursor",
     "script_alert",
 )
-
-_LAYER = re.compile(r"(?:^|[/._])(layers?|h|blocks?)[./_](\d+)(?=$|[./_])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +93,10 @@ def telling(findings: Sequence[Finding]) -> Finding:
 
 
 def layer_of(series: str | None) -> str | None:
-    """The layer a series belongs to ("grad_norm/layers.4" -> "layers.4"), None for none."""
-    found = _LAYER.search(series or "")
-    return f"{found[1]}.{found[2]}" if found else None
+    """The layer a series speaks of ("grad_norm/layers.4" -> "layer 4"), None for none. By the
+    built-in rules: findings are about series of the whole job, only a few name a layer."""
+    found = recogniser().recognise(series or "")
+    return found.place if found is not None and found.layer is not None else None
 
 
 def _place(kind: str) -> int:
@@ -146,9 +145,10 @@ def _movement(finding: Finding, onset_step: int | None) -> str:
 
 
 def _spoken(series: str) -> str:
-    """ "train/grad_norm" -> "Grad norm"; a layer keeps its full name."""
-    if layer_of(series):
-        return series
+    """ "train/grad_norm" -> "Grad norm"; "grad_norm/layers.4" -> "Layer 4, grad norm"."""
+    layer = recogniser().recognise(series)
+    if layer is not None:
+        return layer.words[:1].upper() + layer.words[1:]
     return series.rsplit("/", 1)[-1].replace("_", " ").capitalize()
 
 

@@ -53,12 +53,14 @@ class RankPolicy:
 
 
 class RankState(msgspec.Struct):
-    """Verdicts of the last steps and what was told about them. dropped_steps: no longer kept."""
+    """Verdicts of the last steps and what was told about them. dropped_steps: no longer kept.
+    series: what was judged, "" in states of an older program."""
 
     version: int = STATE_VERSION
     steps: list[StepVerdict] = []
     told: list[Told] = []
     dropped_steps: int = 0
+    series: str = ""
 
 
 def load(data: bytes) -> RankState:
@@ -88,6 +90,17 @@ def judge(state: RankState, points: Points, case: RankCase, policy: RankPolicy) 
     for part in _portions(points, policy.history_rows // 2):
         found |= {finding.key: finding for finding in _judge(state, part, case, policy)}
     return list(found.values())
+
+
+def abandoned(state: RankState, attempt: int) -> list[Finding]:
+    """What is open, taken back: the series that said it is no longer the loss of the ranks."""
+    case = RankCase(attempt, state.series, 0)
+    newest = state.steps[-1] if state.steps else None
+    return [
+        rank_words.renamed(case, told, newest)
+        for told in state.told
+        if newest is not None and told.closed_step is None and told.severity != "info"
+    ]
 
 
 def _portions(points: Points, steps: int) -> Iterator[Points]:

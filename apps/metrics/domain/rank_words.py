@@ -100,6 +100,16 @@ def finding(case: RankCase, told: Told, here: StepVerdict, end: StepVerdict | No
 def taken_back(case: RankCase, told: Told, now: StepVerdict) -> Finding:
     """The same finding when it no longer holds: it accuses nobody and is over. now: newest step."""
     text = f"rank {told.rank} does not stand apart from the {now.ranks} ranks that have come by now"
+    return _over(case, told, now, text)
+
+
+def renamed(case: RankCase, told: Told, now: StepVerdict) -> Finding:
+    """The same finding when another series has become the loss of the ranks."""
+    text = f"{case.series} is no longer the loss of the ranks"
+    return _over(case, told, now, f"{text}, so it says nothing about rank {told.rank}")
+
+
+def _over(case: RankCase, told: Told, now: StepVerdict, text: str) -> Finding:
     return Finding(
         key=f"rank:a{case.attempt}:r{told.rank}:s{told.key_step}",
         detector=DETECTOR,

@@ -15,6 +15,9 @@ from apps.core.words import number
 from apps.metrics.domain.episodes import Episode, EpisodePolicy
 
 DETECTOR = "metrics.spikes"
+LATE = "late rows moved what was told of step {onset}"
+RENAMED = "{series} is no longer watched: somebody said that another series counts"
+"""Why a finding is taken back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +163,13 @@ def marked(here: Here, name: str, mark: Mark, change: Change | None) -> Finding:
     )
 
 
-def taken_back(told: Finding, step: int, time_ns: int) -> Finding:
-    """A finding that rows which came late disprove: it is over and speaks for nothing.
+def taken_back(told: Finding, newest: tuple[int, int] | None, why: str) -> Finding:
+    """A finding that no longer holds: it is over and speaks for nothing.
 
-    step, time_ns: of the newest row.
+    newest: (step, time_ns) of the newest row; None: of what the finding saw last.
     """
-    text = f"late rows moved what was told of step {told.onset_step}"
+    step, time_ns = newest or (told.seen_step, told.seen_time_ns)
+    text = why.format(onset=told.onset_step, series=told.series)
     return replace(
         told,
         severity=FindingSeverity.INFO,

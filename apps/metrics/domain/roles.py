@@ -1,13 +1,14 @@
-"""Which logged series is the loss, the gradient norm, the learning rate, by its name."""
+"""Which logged series is the loss, the gradient norm, the learning rate, ... by its name."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
 
 # Best first. Names as written by the W&B examples, Hugging Face Trainer, Lightning, Megatron-LM,
-# torchtitan, nanoGPT and fairseq, lower-cased, with "_", "-" and " " read as the same.
+# Megatron-DeepSpeed, NeMo, GPT-NeoX, torchtitan, OLMo, Composer, Levanter, MaxText, nanotron,
+# DeepSpeed, nanoGPT and fairseq, lower-cased, with "_", "-" and " " read as the same.
 LOSS = (
     "train/loss",
     "loss",
@@ -17,18 +18,22 @@ LOSS = (
     "lm loss",
     "train/lm loss",
     "lm loss/lm loss",
+    "lm loss training/lm loss",
+    "reduced train loss",
     "loss/train",
+    "loss/train/total",
     "train/total loss",
     "loss metrics/global avg loss",
     "train/global avg loss",
     "train/loss step",
     "train loss step",
     "train/cross entropy",
+    "train/crossentropyloss",
     "train/ce loss",
     "train/cross entropy loss",
-    "train/crossentropyloss",
-    "reduced train loss",
     "optim/loss",
+    "learning/loss",
+    "train/samples/train loss",
     "train inner/loss",
     "total loss",
 )
@@ -43,6 +48,10 @@ GRAD_NORM = (
     "train/global grad norm",
     "optim/total grad norm",
     "grad norm/grad norm",
+    "grad/norm/total",
+    "l2 norm/grad/global",
+    "learning/grad norm",
+    "grad 2.0 norm total",
     "train/grad norm step",
     "train inner/gnorm",
 )
@@ -52,10 +61,17 @@ LEARNING_RATE = (
     "learning rate",
     "train/learning rate",
     "optim/lr",
+    "optim/learning rate",
     "optim/learning rate group0",
+    "optim/lr (group 0)",
     "learning rate/learning rate",
+    "learning/current learning rate",
+    "train/samples/lr",
     "train/lr step",
     "lr/0",
+    "lr adamw",
+    "lr adamw/pg1",
+    "lr decoupledadamw/group0",
     "train inner/lr",
     "optimizer/lr",
 )
@@ -65,10 +81,99 @@ LOSS_SCALE = (
     "train/grad scale",
     "grad scale",
     "loss scale/loss scale",
+    "train/samples/loss scale",
     "train inner/loss scale",
     "amp/scale",
 )
 LOCAL_LOSS = ("rank/local loss", "local loss", "rank/loss", "rank loss", "loss/local")
+STEP_TIME = (
+    "perf/step time",
+    "step time",
+    "perf/iteration time",
+    "time/step",
+    "perf/step time s",
+    "train/step time",
+    "iteration time",
+    "runtime/iteration time",
+    "iteration time/iteration time",
+    "perf/step time seconds",
+    "train step timing in s",
+    "time metrics/end to end(s)",
+    "throughput/duration",
+)
+TOKENS_PER_S = (
+    "perf/tokens per s",
+    "tokens per s",
+    "tokens per second",
+    "tokens per sec",
+    "train/tokens per second",
+    "throughput/tokens per second",
+    "throughput/tokens per sec",
+    "throughput/device/tokens per second",
+    "throughput/device/tps",
+    "throughput(tps)",
+    "perf/per device tokens per sec",
+    "train tokens per second",
+    "tok/s",
+    "tps",
+)
+EVAL_LOSS = (
+    "eval/loss",
+    "val/loss",
+    "eval loss",
+    "val loss",
+    "validation/loss",
+    "validation loss",
+    "valid/loss",
+    "lm loss validation",
+    "lm loss validation/lm loss",
+    "validation metrics/loss",
+    "evaluation/avg loss",
+    "loss/eval",
+    "loss/val",
+    "test/loss",
+)
+STEP_AXIS = ("train/global step", "trainer/global step")
+"""Logged beside W&B's own step by Hugging Face and Lightning, which log less often than they step.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """A meaning a series can have. slug: a field of Roles. help: what Lastgood does with it.
+
+    known: its usual names, best first. ranked: a series of single ranks. watched: a detector reads
+    it.
+    """
+
+    slug: str
+    words: str
+    help: str
+    known: tuple[str, ...]
+    ranked: bool = False
+    watched: bool = False
+
+
+ROLES = (
+    Role("loss", "training loss", "explosions, drifts and NaN are found in it; rollbacks are judged"
+         " by it", LOSS, watched=True),
+    Role("grad_norm", "gradient norm", "often moves some steps before the loss", GRAD_NORM,
+         watched=True),
+    Role("lr", "learning rate", "a change of it explains a jump of the loss", LEARNING_RATE,
+         watched=True),
+    Role("loss_scale", "loss scale", "fp16 only; repeated halving is an alarm", LOSS_SCALE,
+         watched=True),
+    Role("rank_loss", "loss of each rank", "names the one rank that differs from all others",
+         LOCAL_LOSS, ranked=True, watched=True),
+    Role("eval_loss", "evaluation loss", "drawn beside the training loss, never alarmed on",
+         EVAL_LOSS),
+    Role("step_time", "step time", "a row of the flight deck; tells what a rollback costs",
+         STEP_TIME),
+    Role("tokens_per_s", "tokens per second", "shown with the run", TOKENS_PER_S),
+    Role("step_axis", "step", "the optimizer step, where it is not the step the logger counts",
+         STEP_AXIS),
+)  # fmt: skip
+BY_SLUG = {role.slug: role for role in ROLES}
 
 FROM_LOG = "log/"
 """In front of the names of numbers that were read from log lines."""
@@ -80,44 +185,72 @@ NOT_MODEL = re.compile(
 NOT_TRAINING = re.compile(r"\b(val|valid|validation|eval|evaluation|test|dev|rank)\b")
 
 
-ROLES = ("loss", "grad_norm", "lr", "loss_scale")
-
-
 @dataclass(frozen=True, slots=True)
 class Roles:
     """Names of the series with a known meaning, None if a run does not log it."""
 
-    loss: str | None
-    grad_norm: str | None
-    lr: str | None
-    loss_scale: str | None
+    loss: str | None = None
+    grad_norm: str | None = None
+    lr: str | None = None
+    loss_scale: str | None = None
+    rank_loss: str | None = None
+    eval_loss: str | None = None
+    step_time: str | None = None
+    tokens_per_s: str | None = None
+    step_axis: str | None = None
 
     def by_role(self) -> dict[str, str]:
-        """role -> name of those that exist."""
-        named = {role: getattr(self, role) for role in ROLES}
-        return {role: name for role, name in named.items() if name}
+        """role -> name, of the series of the job that the loss detector reads."""
+        return {
+            role.slug: name
+            for role in ROLES
+            if role.watched and not role.ranked and (name := self.of(role.slug))
+        }
+
+    def of(self, slug: str) -> str | None:
+        """The name that has the role `slug`."""
+        name: str | None = getattr(self, slug)
+        return name
+
+    def every(self) -> dict[str, str | None]:
+        """role -> name of every role."""
+        return {field.name: self.of(field.name) for field in fields(self)}
 
 
-def guess(keys: Iterable[str]) -> Roles:
-    """The roles of the keys of one run. Deterministic: the order of the keys does not matter.
+def guess(keys: Iterable[str], rank_keys: Iterable[str] = ()) -> Roles:
+    """The roles of the keys of one run, those of single ranks apart. Deterministic: the order of
+    the keys does not matter. About 3 us a key.
 
     Numbers read from log lines (FROM_LOG) are rounded copies: they count only for a role that no
     other series has.
     """
     names = sorted(keys)
     richer = _guess([name for name in names if not name.startswith(FROM_LOG)])
-    told = _guess([name.removeprefix(FROM_LOG) for name in names if name.startswith(FROM_LOG)])
-    read = {role: FROM_LOG + name for role, name in told.by_role().items()}
-    return Roles(**dict.fromkeys(ROLES) | read | richer.by_role())
+    told = _guess([_own_name(name) for name in names if name.startswith(FROM_LOG)])
+    read = {slug: FROM_LOG + name for slug, name in told.items()}
+    rank_loss = next(iter(local_losses(rank_keys)), None)
+    return Roles(**{**read, **richer, "rank_loss": rank_loss})
 
 
-def _guess(names: list[str]) -> Roles:
-    return Roles(
-        loss=_pick(names, LOSS),
-        grad_norm=_pick(names, GRAD_NORM),
-        lr=_pick(names, LEARNING_RATE),
-        loss_scale=_pick(names, LOSS_SCALE),
-    )
+def _guess(names: list[str]) -> dict[str, str]:
+    plain: dict[str, str] = {}
+    for name in names:
+        plain.setdefault(_plain(name), name)
+    tails = _by_last_part(plain)
+    found = {role.slug: _pick(role, plain, tails) for role in ROLES if not role.ranked}
+    return {slug: name for slug, name in found.items() if name}
+
+
+def resolve(guessed: Roles, said: Mapping[str, str | None], there: Iterable[str]) -> Roles:
+    """The roles when people said which series is what. said: role -> name, None: there is none.
+
+    A name that this run does not log (is not in `there`) leaves the guess as it was.
+    """
+    known = frozenset(there)
+    chosen = {
+        slug: name for slug, name in said.items() if slug in BY_SLUG and (not name or name in known)
+    }
+    return Roles(**{**guessed.every(), **chosen})
 
 
 def local_losses(keys: Iterable[str]) -> list[str]:
@@ -143,23 +276,21 @@ def _own_name(key: str) -> str:
     return key.removeprefix(FROM_LOG)
 
 
-def _pick(names: list[str], wanted: tuple[str, ...]) -> str | None:
-    plain: dict[str, str] = {}
-    for name in names:
-        plain.setdefault(_plain(name), name)
-    found = next((plain[want] for want in wanted if want in plain), None)
-    return found or _pick_last_part(plain, wanted)
+def _pick(role: Role, plain: Mapping[str, str], tails: Mapping[str, str]) -> str | None:
+    found = next((plain[want] for want in role.known if want in plain), None)
+    if found or role.slug in ("eval_loss", "step_axis"):
+        return found
+    return next((tails[want] for want in role.known if want in tails), None)
 
 
-def _pick_last_part(plain: dict[str, str], wanted: tuple[str, ...]) -> str | None:
-    """`model/train loss` for `train loss`, but never a validation series."""
-    simple = [want for want in wanted if "/" not in want]
-    for want in simple:
-        for name in sorted(plain):
-            head, _, tail = name.rpartition("/")
-            if tail == want and head and not NOT_TRAINING.search(head):
-                return plain[name]
-    return None
+def _by_last_part(plain: Mapping[str, str]) -> dict[str, str]:
+    """`model/train loss` under `train loss`, but never a validation series."""
+    tails: dict[str, str] = {}
+    for name in sorted(plain):
+        head, _, tail = name.rpartition("/")
+        if head and tail not in tails and not NOT_TRAINING.search(head):
+            tails[tail] = plain[name]
+    return tails
 
 
 def _plain(name: str) -> str:

@@ -1,9 +1,9 @@
 """Every statement against the tables of metrics. Only this package knows how points are stored."""
 
 from apps.metrics.records import (
+    CellGrid,
+    CellQuery,
     KeyInfo,
-    LayerGrid,
-    LayerQuery,
     Points,
     SeriesQuery,
     SeriesWindow,
@@ -16,11 +16,12 @@ from apps.metrics.store.detectors import (
     save_detector,
     take_fresh,
 )
-from apps.metrics.store.names import key_names, keys
+from apps.metrics.store.names import all_names, key_names, keys
+from apps.metrics.store.naming import naming_of, naming_of_run, note_again, save_naming
 from apps.metrics.store.read import (
     count_points,
     latest,
-    layer_grid,
+    read_cells,
     read_rank_rows,
     read_rows,
     read_series,
@@ -28,26 +29,31 @@ from apps.metrics.store.read import (
 from apps.metrics.store.write import write_rows
 
 __all__ = [
+    "CellGrid",
+    "CellQuery",
     "FreshRows",
     "KeyInfo",
-    "LayerGrid",
-    "LayerQuery",
     "Points",
     "SeriesQuery",
     "SeriesWindow",
     "WriteResult",
+    "all_names",
     "compact_once",
     "count_points",
     "key_names",
     "keys",
     "latest",
-    "layer_grid",
     "lock_detector",
+    "naming_of",
+    "naming_of_run",
+    "note_again",
+    "read_cells",
     "read_rank_rows",
     "read_rows",
     "read_series",
     "runs_to_compact",
     "save_detector",
+    "save_naming",
     "take_fresh",
     "write_rows",
 ]

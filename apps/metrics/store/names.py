@@ -50,18 +50,21 @@ def key_names(run_id: int, *, ranked: bool) -> list[str]:
     return list(found.values_list("key", flat=True)[:MAX_NAMES])
 
 
+def all_names(run_id: int) -> tuple[list[str], list[str]]:
+    """The names of the series of the job, and of those of ranks. -- uses uq_metrics_series_key"""
+    rows = SeriesKey.objects.filter(run_id=run_id).order_by("key").values_list("key", "ranked")
+    found: tuple[list[str], list[str]] = ([], [])
+    for key, ranked in rows[:MAX_NAMES]:
+        found[ranked].append(key)
+    return found
+
+
 def ids(run_id: int, names: Sequence[str], *, ranked: bool | None = None) -> dict[int, str]:
     """key_id -> name of those that exist; ranked None: both forms. -- uses uq_metrics_series_key"""
     found = SeriesKey.objects.filter(run_id=run_id, key__in=list(names))
     if ranked is not None:
         found = found.filter(ranked=ranked)
     return dict(found.values_list("key_id", "key"))
-
-
-def ids_with_prefix(run_id: int, prefix: str, limit: int) -> dict[int, str]:
-    """key_id -> name of the job's series that start with `prefix`. -- uses uq_metrics_series_key"""
-    found = SeriesKey.objects.filter(run_id=run_id, key__startswith=prefix, ranked=False)
-    return dict(found.order_by("key").values_list("key_id", "key")[:limit])
 
 
 def keysets(run_id: int, key_ids: Sequence[int]) -> dict[int, list[int]]:

@@ -12,12 +12,11 @@ from apps.core import sql
 from apps.metrics.domain import assembly, downsample, layers, tiers
 from apps.metrics.domain.blocks import Floats, Ints
 from apps.metrics.domain.tiers import LEVELS, Buckets
-from apps.metrics.records import LayerGrid, LayerQuery, Points, SeriesQuery, SeriesWindow
+from apps.metrics.records import CellGrid, CellQuery, Points, SeriesQuery, SeriesWindow
 from apps.metrics.store import names
 from apps.metrics.store.fetch import Fetched, Plan, fetch
 
 RAW_POINTS = 1 << 14
-MAX_LAYERS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,22 +132,20 @@ def _newest_starts(run_id: int, attempt: int, key_ids: list[int]) -> dict[int, i
     return starts
 
 
-def layer_grid(query: LayerQuery) -> LayerGrid:
-    """All series under a prefix as one grid; empty lists if there is none. At most 1,000 layers."""
-    known = names.ids_with_prefix(query.run_id, query.prefix, MAX_LAYERS)
+def read_cells(query: CellQuery) -> CellGrid:
+    """The job's series in one grid of aligned step buckets."""
+    known = names.ids(query.run_id, query.keys, ranked=False)
     plan = Plan(query.run_id, list(known), query.attempt, query.from_step, query.to_step)
     found = {known[item.key_id]: item.buckets for item in _load(plan, query.buckets)}
     steps = [(int(b.step[0]), int(b.step[-1])) for b in found.values() if len(b)]
     if not steps:
-        return LayerGrid([], [], [], [])
+        return CellGrid([], {})
     first = min(low for low, _ in steps) if query.from_step is None else query.from_step
     last = max(high for _, high in steps) if query.to_step is None else query.to_step
     level = downsample.level_for(first, last, query.buckets)
     level = max(level, *(b.level for b in found.values()))
     edges = layers.edges_at(first, last, level)
-    order = layers.in_network_order(list(found))
-    value = [layers.row(found[name], level, edges) for name in order]
-    return LayerGrid(order, edges, value, [layers.robust_z(row) for row in value])
+    return CellGrid(edges, {name: layers.row(b, level, edges) for name, b in found.items()})
 
 
 def _load(plan: Plan, points: int) -> Iterator[_Loaded]:

@@ -23,7 +23,7 @@ def write_rows(run_id: int, attempt: int, rows: Sequence[MetricRow], *, source: 
 
     Rows may be out of order and repeat steps: everything is kept, at equal steps the later arrival
     is shown. Values are kept bit for bit. A batch of the same names costs one look-up, one COPY
-    and, where a detector reads the series, one note. Raises BadPayload (see `packing.pack`).
+    and one note for the detectors, where one reads the series. BadPayload: see `packing.pack`.
     """
     points = nonfinite = 0
     steps: list[int] = []
@@ -32,8 +32,7 @@ def write_rows(run_id: int, attempt: int, rows: Sequence[MetricRow], *, source: 
             points += figures.points
             nonfinite += figures.nonfinite
         steps += [int(matrix.axis.step.min()), int(matrix.axis.step.max())]
-        if _watched(matrix):
-            _note_fresh(run_id, attempt, matrix)
+        _note_fresh(run_id, attempt, matrix)
     odd = packing.irregular(rows)
     return WriteResult(
         points=points,
@@ -68,16 +67,21 @@ def _copy(run_id: int, attempt: int, packed: Packed, source: str) -> blocks.Stat
 
 
 def _watched(packed: Packed) -> bool:
-    """Whether a detector reads one of the columns."""
+    """Whether a detector reads one of the columns, by its name."""
     if packed.ranked:
         return bool(roles.local_losses(packed.names))
     return bool(roles.guess(packed.names).by_role())
 
 
 def _note_fresh(run_id: int, attempt: int, packed: Packed) -> None:
-    step = packed.axis.step
+    """A note for the detectors if they read a column, be it by its usual name or because somebody
+    said so. -- uses the primary keys of runs and project names"""
+    step, watched = packed.axis.step, _watched(packed)
     execute(
         "INSERT INTO metrics_fresh (run_id, attempt, fresh_id, first_step, last_step, ranked)"
-        " VALUES (%s, %s, nextval('metrics_fresh_id'), %s, %s, %s)",
-        [run_id, attempt, int(step.min()), int(step.max()), packed.ranked],
-    )
+        " SELECT %s, %s, nextval('metrics_fresh_id'), %s, %s, %s"
+        "  WHERE %s OR EXISTS (SELECT 1 FROM runs_run r JOIN metrics_projectnames n USING (project)"
+        "                       WHERE r.id = %s AND n.watched && %s::text[])",
+        [run_id, attempt, int(step.min()), int(step.max()), packed.ranked,
+         watched, run_id, [] if watched else list(packed.names)],
+    )  # fmt: skip

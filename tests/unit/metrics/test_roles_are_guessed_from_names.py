@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.metrics.domain.roles import guess, local_losses, model_signals
+from apps.metrics.domain.roles import ROLES, guess, local_losses, model_signals, resolve
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,78 @@ from apps.metrics.domain.roles import guess, local_losses, model_signals
 def test_the_usual_names(keys, loss, grad_norm, lr):
     found = guess(keys)
     assert (found.loss, found.grad_norm, found.lr) == (loss, grad_norm, lr)
+
+
+FRAMEWORKS = {
+    "Hugging Face": ("train/loss train/grad_norm train/learning_rate eval/loss train/global_step "
+                     "train/train_loss train/train_runtime",
+                     {"loss": "train/loss", "grad_norm": "train/grad_norm",
+                      "lr": "train/learning_rate", "eval_loss": "eval/loss",
+                      "step_axis": "train/global_step"}),
+    "Lightning": ("train_loss lr-AdamW grad_2.0_norm_total val_loss trainer/global_step epoch",
+                  {"loss": "train_loss", "lr": "lr-AdamW", "grad_norm": "grad_2.0_norm_total",
+                   "eval_loss": "val_loss", "step_axis": "trainer/global_step"}),
+    "Megatron-LM": ("lm_loss grad-norm learning-rate loss-scale iteration-time lm_loss_validation",
+                    {"loss": "lm_loss", "grad_norm": "grad-norm", "lr": "learning-rate",
+                     "loss_scale": "loss-scale", "step_time": "iteration-time",
+                     "eval_loss": "lm_loss_validation"}),
+    "Megatron-DeepSpeed": ("lm-loss-training/lm loss|grad-norm/grad-norm|lm-loss-validation/lm loss"
+                           "|learning-rate/learning-rate|iteration-time/iteration-time",
+                           {"loss": "lm-loss-training/lm loss", "grad_norm": "grad-norm/grad-norm",
+                            "step_time": "iteration-time/iteration-time",
+                            "eval_loss": "lm-loss-validation/lm loss",
+                            "lr": "learning-rate/learning-rate"}),
+    "NeMo": ("reduced_train_loss|lr|grad_norm|train_step_timing in s|val_loss|global_step",
+             {"loss": "reduced_train_loss", "lr": "lr", "grad_norm": "grad_norm",
+              "step_time": "train_step_timing in s", "eval_loss": "val_loss"}),
+    "GPT-NeoX": ("train/lm_loss train/learning_rate train/loss_scale runtime/iteration_time",
+                 {"loss": "train/lm_loss", "lr": "train/learning_rate",
+                  "loss_scale": "train/loss_scale", "step_time": "runtime/iteration_time"}),
+    "torchtitan": ("loss_metrics/global_avg_loss loss_metrics/global_max_loss grad_norm lr "
+                   "throughput(tps) time_metrics/end_to_end(s) validation_metrics/loss",
+                   {"loss": "loss_metrics/global_avg_loss", "grad_norm": "grad_norm", "lr": "lr",
+                    "tokens_per_s": "throughput(tps)", "step_time": "time_metrics/end_to_end(s)",
+                    "eval_loss": "validation_metrics/loss"}),
+    "OLMo": ("train/CrossEntropyLoss optim/total_grad_norm optim/learning_rate_group0 "
+             "throughput/device/tokens_per_second",
+             {"loss": "train/CrossEntropyLoss", "grad_norm": "optim/total_grad_norm",
+              "lr": "optim/learning_rate_group0",
+              "tokens_per_s": "throughput/device/tokens_per_second"}),
+    "OLMo-core": ("train/CE loss|optim/total grad norm|optim/LR|throughput/device/TPS",
+                  {"loss": "train/CE loss", "grad_norm": "optim/total grad norm", "lr": "optim/LR",
+                   "tokens_per_s": "throughput/device/TPS"}),
+    "Composer": ("loss/train/total l2_norm/grad/global lr-DecoupledAdamW/group0 "
+                 "throughput/tokens_per_sec",
+                 {"loss": "loss/train/total", "grad_norm": "l2_norm/grad/global",
+                  "lr": "lr-DecoupledAdamW/group0", "tokens_per_s": "throughput/tokens_per_sec"}),
+    "nanoGPT": ("iter train/loss val/loss lr mfu",
+                {"loss": "train/loss", "lr": "lr", "eval_loss": "val/loss"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_every_role_of_the_usual_frameworks_is_guessed(framework):
+    names, expected = FRAMEWORKS[framework]
+    found = guess(names.split("|") if "|" in names else names.split())
+    assert {slug: name for slug, name in found.every().items() if name} == expected
+
+
+def test_a_name_that_somebody_gave_counts_where_it_is_logged():
+    guessed = guess(["train/loss", "mine"])
+    assert resolve(guessed, {"loss": "mine"}, ["train/loss", "mine"]).loss == "mine"
+    assert resolve(guessed, {"loss": "absent"}, ["train/loss", "mine"]).loss == "train/loss"
+    assert resolve(guessed, {"loss": None}, ["train/loss"]).loss is None
+
+
+@given(st.lists(st.text(max_size=30), max_size=8))
+def test_no_names_break_the_guess(keys):
+    found = guess(keys, keys)
+    assert {name for name in found.every().values() if name} <= set(keys)
+
+
+def test_each_role_says_what_it_is_for():
+    assert all(role.help and role.words and role.known for role in ROLES)
+    assert [role.slug for role in ROLES] == list(guess([]).every())
 
 
 @given(st.permutations(["loss", "train/loss", "train_loss", "lm_loss", "x/loss", "lr", "gnorm"]))

@@ -1,0 +1,127 @@
+"""The layers of the flight deck: a statistic as robust z, by steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from apps.core.words import many
+from apps.metrics import heatmap as layer_maps
+from apps.metrics.domain.layer_statistics import BY_SLUG
+from apps.metrics.records import LayerGrid, LayerQuery
+
+BUCKETS = 240
+Place = Callable[[int, Sequence[int]], list[float]]
+"""(attempt, step edges) -> x values, empty if they are unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeatmapAsk:
+    """What is shown. stretches: (attempt, first step, last step), None: open."""
+
+    run_id: int
+    statistic: str | None
+    layer: str
+    stretches: Sequence[tuple[int, int | None, int | None]]
+
+
+def heatmap(ask: HeatmapAsk, place: Place) -> dict[str, Any] | None:
+    """The JSON of heatmap.js; None if the run logs nothing of its layers.
+
+    layers: labels of rows; places: what a row opens, "" for nothing. grids: one an attempt.
+    """
+    choices = layer_maps.choices(ask.run_id)
+    if not choices:
+        return None
+    slugs = [choice.slug for choice in choices]
+    statistic = ask.statistic if ask.statistic in slugs else slugs[0]
+    found = [(part[0], _grid(ask, statistic, part)) for part in ask.stretches]
+    grids = [(number, grid) for number, grid in found if len(grid.step_edges) > 1 and grid.layers]
+    drawn = [_drawn(number, grid, place) for number, grid in grids]
+    kept = [one for one in drawn if one["edges"]]
+    main = max((grid for _, grid in grids), key=lambda grid: len(grid.layers), default=None)
+    return {
+        "layers": main.layers if main else [],
+        "places": main.places if main else [],
+        "grids": [one for one in kept if main and one["layers"] == main.layers],
+        "statistic": statistic,
+        "statistics": [{"slug": c.slug, "words": c.words} for c in choices],
+        "open": ask.layer,
+        "caption": _caption(ask, statistic, main, [one["attempt"] for one in kept]),
+    }
+
+
+def _grid(ask: HeatmapAsk, statistic: str, part: tuple[int, int | None, int | None]) -> LayerGrid:
+    number, first, last = part
+    return layer_maps.layer_grid(
+        LayerQuery(
+            run_id=ask.run_id,
+            attempt=number,
+            statistic=statistic,
+            layer=ask.layer,
+            buckets=BUCKETS,
+            from_step=first,
+            to_step=last,
+        )
+    )
+
+
+def _drawn(number: int, grid: LayerGrid, place: Place) -> dict[str, Any]:
+    cells = [[_cell(z) for z in row] for row in grid.z]
+    edges = place(number, grid.step_edges)
+    return {"attempt": number, "layers": grid.layers, "edges": edges, "z": cells}
+
+
+def _cell(z: float | None) -> float | None:
+    """Two decimals are enough for a colour; NaN means only non-finite values in the bucket."""
+    return None if z is None else round(float(z), 2)
+
+
+def _caption(
+    ask: HeatmapAsk, statistic: str, grid: LayerGrid | None, attempts: Sequence[int]
+) -> str:
+    words = BY_SLUG[statistic].words
+    if grid is None:
+        return f"no {words} in view" + (f" of {ask.layer}" if ask.layer else "")
+    inside = any(grid.places)
+    rows = f"{ask.layer}: {many(len(grid.layers), 'series')}" if ask.layer else (
+        f"{len(grid.layers)} rows, embedding to head"
+    )  # fmt: skip
+    parts = [f"{rows}, each against its own median", f"attempt {', '.join(map(str, attempts))}"]
+    if inside:
+        parts.append("click a row for its modules")
+    if grid.left_out:
+        parts.append(
+            f"{grid.left_out:,} series beyond the first {layer_maps.MAX_SERIES:,} left out"
+        )
+    return " · ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class LayerLine:
+    """A row of the heatmap as words: its newest value, and the cell that is furthest out."""
+
+    label: str
+    place: str
+    series: tuple[str, ...]
+    value: float | None
+    z: float | None
+    step: int | None
+
+
+def lines(grid: LayerGrid) -> list[LayerLine]:
+    """The rows of a grid, in its order."""
+    return [
+        _line(grid, at, label, tuple(names))
+        for at, (label, names) in enumerate(zip(grid.layers, grid.series, strict=True))
+    ]
+
+
+def _line(grid: LayerGrid, at: int, label: str, names: tuple[str, ...]) -> LayerLine:
+    value = next((cell for cell in reversed(grid.value[at]) if cell is not None), None)
+    known = [(n, z) for n, z in enumerate(grid.z[at]) if z is not None]
+    odd = [(n, z) for n, z in known if z != z]
+    worst = odd[0] if odd else max(known, key=lambda one: abs(one[1]), default=None)
+    step = None if worst is None else grid.step_edges[worst[0]]
+    return LayerLine(label, grid.places[at], names, value, worst[1] if worst else None, step)

@@ -24,6 +24,10 @@ from apps.ingest.inflate import InflateLimits, inflate
 from apps.ingest.logs.parse import parse as parse_logs
 from apps.ingest.metrics.parse import parse as parse_metrics
 from apps.ingest.nodes.parse import parse as parse_nodes
+from apps.ingest.rows.parse import parse_body as open_rows
+from apps.ingest.rows.write import write_rows
+from apps.ingest.tensorboard.parse import parse_body as open_events
+from apps.ingest.tensorboard.write import write_events
 from apps.ingest.wandb import alerts as wandb_alerts
 from apps.ingest.wandb.lines import parse_stream
 from apps.ingest.wandb.parse import decode as decode_wandb
@@ -70,6 +74,8 @@ PROTOCOLS: dict[str, Protocol] = {
     wandb_alerts.ENDPOINT: Protocol(
         lambda body, env: wandb_alerts.parse_alert(body, env.received_ns), wandb_alerts.write_alert
     ),
+    "tensorboard": Protocol(lambda body, _: open_events(body), write_events),
+    "rows": Protocol(lambda body, _: open_rows(body), write_rows),
     "metrics": Protocol(
         lambda body, env: parse_metrics(body, received_ns=env.received_ns), writes.write_metrics
     ),

@@ -139,3 +139,17 @@ class WandbExtra(models.Model):
     axis = models.BinaryField()
     runtime = models.BinaryField()
     extra = models.BinaryField()
+
+
+class FollowedPart(models.Model):
+    """Which records of a followed file are stored: [0, end) without the gaps.
+
+    part: changes when the file is replaced by another one of its name.
+    """
+
+    pk = models.CompositePrimaryKey("run_id", "file", "part")
+    run_id = models.BigIntegerField()
+    file = models.CharField(max_length=500)
+    part = models.CharField(max_length=100)
+    end = models.BigIntegerField()
+    gaps = models.JSONField(default=list)

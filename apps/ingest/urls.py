@@ -9,6 +9,8 @@ urlpatterns = [
     path("runs/<str:key>/launches", post_to(views.launches)),
     path("runs/<str:key>/logs", post_to(views.run_door("logs"))),
     path("runs/<str:key>/wandb", post_to(views.run_door("wandb"))),
+    path("runs/<str:key>/tensorboard", post_to(views.run_door("tensorboard"))),
+    path("runs/<str:key>/rows", post_to(views.run_door("rows"))),
     path("runs/<str:key>/metrics", post_to(views.run_door("metrics"))),
     path("runs/<str:key>/checkpoints", post_to(views.run_door("checkpoints"))),
     path("nodes/events", post_to(views.node_events)),

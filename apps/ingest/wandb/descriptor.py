@@ -1,22 +1,14 @@
 """The few protobuf messages of a `.wandb` file that Lastgood reads, built in code.
 
-Field numbers are those of `wandb_internal.proto` of wandb 0.31.0. Strings are declared as bytes:
-the wire form is the same and invalid UTF-8 cannot make a record unreadable. Messages live in a
-pool of their own, so that the real `wandb` package may be loaded in the same process.
+Field numbers are those of `wandb_internal.proto` of wandb 0.31.0.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-
-_FIELD = descriptor_pb2.FieldDescriptorProto
-_TYPES = {"bytes": _FIELD.TYPE_BYTES, "int": _FIELD.TYPE_INT64, "bool": _FIELD.TYPE_BOOL}
-_PACKAGE = "lastgood_wandb"
+from apps.ingest.protobuf import Fields, build
 
 # name -> {field name: (number, type, repeated)}; a type that is no scalar names a message above it.
-_MESSAGES: dict[str, dict[str, tuple[int, str, bool]]] = {
+_MESSAGES: dict[str, Fields] = {
     "Time": {"seconds": (1, "int", False), "nanos": (2, "int", False)},
     "Item": {
         "key": (1, "bytes", False),
@@ -53,24 +45,4 @@ _MESSAGES: dict[str, dict[str, tuple[int, str, bool]]] = {
 }
 
 
-def _build() -> dict[str, type[Any]]:
-    file = descriptor_pb2.FileDescriptorProto(
-        name=f"{_PACKAGE}.proto", package=_PACKAGE, syntax="proto3"
-    )
-    for name, fields in _MESSAGES.items():
-        message = file.message_type.add(name=name)
-        for field, (number, kind, repeated) in fields.items():
-            added = message.field.add(name=field, number=number)
-            added.label = _FIELD.LABEL_REPEATED if repeated else _FIELD.LABEL_OPTIONAL
-            added.type = _TYPES.get(kind, _FIELD.TYPE_MESSAGE)
-            if kind not in _TYPES:
-                added.type_name = f".{_PACKAGE}.{kind}"
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    return {
-        name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.{name}"))
-        for name in _MESSAGES
-    }
-
-
-MESSAGES = _build()
+MESSAGES = build("lastgood_wandb", _MESSAGES)

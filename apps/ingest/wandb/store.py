@@ -133,12 +133,8 @@ def _fresh(piece: Piece, before: Coverage, found: Accepted) -> FreshLines:
         lines=[piece.lines[number] for number in found.keep],
         repeated=len(piece.lines) - len(found.keep),
         gaps=int(found.opened is not None),
-        missing=_size(found.coverage) - _size(before),
+        missing=found.coverage.missing() - before.missing(),
     )
-
-
-def _size(coverage: Coverage) -> int:
-    return sum(end - start for start, end in coverage.gaps)
 
 
 def _is_same(before_ns: int | None, now_ns: int | None) -> bool:

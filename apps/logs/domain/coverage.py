@@ -18,6 +18,10 @@ class Coverage:
     end: int = 0
     gaps: tuple[Span, ...] = ()
 
+    def missing(self) -> int:
+        """What lies in the gaps."""
+        return sum(end - start for start, end in self.gaps)
+
 
 @dataclass(frozen=True, slots=True)
 class Accepted:

@@ -85,6 +85,20 @@ class AgentServer:
                 at += length
         return found
 
+    def pieces(self, endpoint):
+        """(file, part) -> records by number; a gap or an overlap is an error."""
+        found = {}
+        for header, data in self.opened(endpoint):
+            have = found.setdefault((header["file"], header["part"]), {})
+            at = 0
+            for number, length in enumerate(header["lengths"], header["first"]):
+                assert number not in have, (header["file"], number)
+                have[number] = data[at : at + length]
+                at += length
+            assert at == len(data)
+            assert list(have) == list(range(min(have), max(have) + 1))
+        return found
+
     def events(self):
         return [(h["attempt"], e) for h, _ in self.opened("checkpoints") for e in h["events"]]
 

@@ -4,6 +4,7 @@ import pytest
 
 from tests.agent_server import DROP, AgentServer
 from tests.agents import config, lines, log_path, send_once
+from tests.event_files import framed, scalar, version
 from tests.killed_agent import kill_at_each_step, kill_at_random_moments
 from tests.wandb_records import frame, history
 
@@ -63,3 +64,32 @@ def test_records_of_a_growing_wandb_file(server, tmp_path):
     send_once(settings)
 
     assert server.records() == {"run-r.wandb": records}
+
+
+def test_records_of_a_growing_event_file(server, tmp_path):
+    records = [version(), *(scalar(n, 1.0 / (n + 1)) for n in range(3000))]
+    path = tmp_path / "tb" / "events.out.tfevents.1000.gpu-a01.7.0"
+    path.parent.mkdir()
+    data = framed(records)
+    pieces = [data[at : at + 40_000] for at in range(0, len(data), 40_000)]
+    settings = config(server, tmp_path, torchrun=(), tensorboard=(tmp_path / "tb",))
+
+    kill_at_random_moments(settings, path, pieces, 4)
+    send_once(settings)
+
+    (found,) = server.pieces("tensorboard").values()
+    assert list(found.values()) == records
+
+
+def test_rows_between_any_two_steps(server, tmp_path):
+    path = tmp_path / "metrics.csv"
+    rows = [b"%d,%d.5\n" % (n, n) for n in range(600)]
+    pieces = [b"".join(rows[at : at + 30]) for at in range(0, len(rows), 30)]
+    settings = config(server, tmp_path, torchrun=(), csv=(path,))
+
+    killed = kill_at_each_step(settings, path, [b"step,loss\n" + pieces[0], *pieces[1:]])
+    send_once(settings)
+
+    assert killed > 12
+    (found,) = server.pieces("rows").values()
+    assert list(found.values()) == rows

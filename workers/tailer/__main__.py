@@ -33,6 +33,10 @@ def parser() -> argparse.ArgumentParser:
         ("wandb", "a .wandb file, or the wandb folder that will hold it"),
         ("console", "what the launcher printed"),
         ("checkpoints", "checkpoint_events.jsonl"),
+        ("tensorboard", "a TensorBoard event file, or a folder above such files"),
+        ("jsonl", "a file with one JSON object of metrics a line"),
+        ("csv", "a CSV file of metrics with a header line, or a folder above metrics.csv files"),
+        ("trainer-state", "trainer_state.json of Hugging Face, or the Trainer's output folder"),
     ):
         words.add_argument(
             f"--{name}", action="append", default=[], type=Path, help=f"{what}; may be repeated"
@@ -65,6 +69,10 @@ def config_of(options: argparse.Namespace) -> AgentConfig:
         wandb=_absolute(options.wandb),
         console=_absolute(options.console),
         checkpoints=_absolute(options.checkpoints),
+        tensorboard=_absolute(options.tensorboard),
+        jsonl=_absolute(options.jsonl),
+        csv=_absolute(options.csv),
+        trainer_state=_absolute(options.trainer_state),
         once=options.once,
         time_shift_ns=options.time_shift_ns,
         resume_step=options.resume_step,

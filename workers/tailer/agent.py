@@ -10,9 +10,10 @@ from typing import IO, Any
 
 from apps.core.errors import AppError
 from workers.tailer import status
-from workers.tailer.collector import Collector, Mode
+from workers.tailer.collector import Collector
 from workers.tailer.config import AgentConfig
 from workers.tailer.launches import LaunchBook
+from workers.tailer.outbox import Mode
 from workers.tailer.sender import Sender
 from workers.tailer.server import Server
 from workers.tailer.spool import Spool
@@ -77,6 +78,7 @@ class Agent:
             "wandb_problems": sum(
                 len(stream.file.problems) for stream in self._collector.found.wandb.values()
             ),
+            "source_problems": self._collector.sources.problems(),
             "error": self._collector.error or self._book.error or sent.error,
         }
 
@@ -110,6 +112,7 @@ class Agent:
         if time.monotonic() - self._looked_s >= self._config.limits.discover_s:
             self._looked_s = time.monotonic()
             self._collector.found.look()
+            self._collector.sources.look()
 
     def _tell(self) -> None:
         if time.monotonic() - self._told_s >= 1.0:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,23 +12,17 @@ from apps.core.errors import AppError
 from workers.tailer.checkpoints import event_of
 from workers.tailer.config import AgentConfig
 from workers.tailer.followed import FollowedFile, Place
-from workers.tailer.frames import Content, pack
+from workers.tailer.frames import Content
 from workers.tailer.launches import Launch, LaunchBook
 from workers.tailer.logfile import LogFile, Origin, Piece
+from workers.tailer.outbox import Mode, Outbox, all_or_nothing
+from workers.tailer.sources import Sources
 from workers.tailer.spool import Spool
 from workers.tailer.streams import Discovery, LogStream, WandbStream, started_ns
 
 log = logging.getLogger(__name__)
 LONELY_S = 60.0
 """A console that falls silent so long without any rank's log is a start of its own: it failed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Mode:
-    """now: do not wait for a batch to fill. final: the files will not grow."""
-
-    now: bool = False
-    final: bool = False
 
 
 class Collector:
@@ -43,7 +35,9 @@ class Collector:
         self.waiting = False
         self.bad_events = 0
         self.error = ""
-        self._config, self._spool, self._book = config, spool, book
+        self._config, self._book = config, book
+        self._out = Outbox(config, spool)
+        self.sources = Sources(config, self._out, book, places)
         self._limits = config.limits
         self._events = [
             LogFile(path, Origin(path.name, "events"), places.get(str(path)), config.limits)
@@ -62,9 +56,12 @@ class Collector:
             *(partial(self._greet, stream) for stream in found.wandb.values()),
             *(partial(self._checkpoints, events, mode) for events in self._events),
             *(partial(self._wandb, stream, mode) for stream in found.wandb.values()),
+            *self.sources.rounds(mode),
             partial(self._consoles, mode),
         ]
-        return sum(self._guarded(one) for one in rounds)
+        made = sum(self._guarded(one) for one in rounds)
+        self.waiting = self.waiting or self.sources.waiting
+        return made
 
     def _guarded(self, collect: Callable[[], int]) -> int:
         """One source; if it cannot be read or kept now, the others go on."""
@@ -82,26 +79,11 @@ class Collector:
         yield from (file.file for file in self.found.consoles.values())
         yield from (stream.file.file for stream in self.found.wandb.values())
         yield from (file.file for file in self._events)
-
-    def _room(self) -> bool:
-        return self._spool.size()[1] < self._limits.spool_bytes
-
-    def _due(self, stream: LogStream | WandbStream, pending_bytes: int, mode: Mode) -> bool:
-        """Whether what is there makes a batch: enough of it, or old enough."""
-        if pending_bytes == 0:
-            stream.waiting_s = None
-            return False
-        now = time.monotonic()
-        stream.waiting_s = stream.waiting_s or now
-        aged = now - stream.waiting_s >= self._limits.batch_age_s
-        if not (mode.now or aged or pending_bytes >= self._limits.batch_bytes):
-            return False
-        stream.waiting_s = None
-        return True
+        yield from self.sources.files()
 
     def _logs(self, stream: LogStream, mode: Mode) -> int:
         pending = sum(file.file.available() for file in stream.files.values())
-        if not self._due(stream, pending, mode):
+        if not self._out.due(stream, pending, mode):
             return 0
         launch = self._book.find(
             stream.slot, stream.name, lambda: started_ns(stream, once=self._config.once)
@@ -115,16 +97,16 @@ class Collector:
 
     def _send_logs(self, files: Sequence[LogFile], launch: Launch, mode: Mode) -> int:
         made = 0
-        while self._room():
+        while self._out.room():
             with all_or_nothing([file.file for file in files]):
                 pieces = list(self._gather(files, mode))
                 if not pieces:
                     break
                 segments = [self._segment(piece) for piece in pieces]
-                header = self._header(launch.attempt) | {"segments": segments}
+                header = self._out.header(launch.attempt) | {"segments": segments}
                 lines = sum(piece.data.count(b"\n") + piece.partial for piece in pieces)
                 content = Content("logs", header, [piece.data for piece in pieces], lines)
-                self._keep(content, [file.file for file in files])
+                self._out.keep(content, [file.file for file in files])
             made += 1
         return made
 
@@ -151,14 +133,6 @@ class Collector:
         }
         return segment | {"partial": True} if piece.partial else segment
 
-    def _header(self, attempt: int | None) -> dict[str, Any]:
-        return {
-            "v": 1,
-            "attempt": attempt,
-            "node": self._config.node,
-            "time_shift_ns": self._config.time_shift_ns,
-        }
-
     def _consoles(self, mode: Mode) -> int:
         """The launcher's output belongs to the node's newest start; without one it is a start."""
         files = list(self.found.consoles.values())
@@ -181,24 +155,24 @@ class Collector:
     def _wandb(self, stream: WandbStream, mode: Mode) -> int:
         file = stream.file
         pending = 0 if file.refused else file.file.available()
-        if not self._due(stream, pending, mode):
+        if not self._out.due(stream, pending, mode):
             return 0
         launch = self._launch_of_wandb(stream)
         if launch is None:
             self.waiting = not file.refused
             return 0
         made = 0
-        while self._room():
+        while self._out.room():
             with all_or_nothing([file.file]):
                 piece = file.take(self._limits.batch_bytes, final=mode.final)
                 if piece is None:
                     break
-                header = self._header(launch.attempt) | {
+                header = self._out.header(launch.attempt) | {
                     "file": file.file.path.name,
                     "first_record": piece.first,
                     "lengths": [len(record) for record in piece.records],
                 }
-                self._keep(Content("wandb", header, piece.records, 0), [file.file])
+                self._out.keep(Content("wandb", header, piece.records, 0), [file.file])
             made += 1
         return made
 
@@ -222,7 +196,7 @@ class Collector:
 
     def _checkpoints(self, events: LogFile, mode: Mode) -> int:
         made = 0
-        while self._room() and events.file.available():
+        while self._out.room() and events.file.available():
             quiet = mode.final or events.file.quiet_s() > self._limits.idle_s
             if self._expects_launch() and self._book.newest() is None and not quiet:
                 self.waiting = True
@@ -246,31 +220,6 @@ class Collector:
             return 0
         time_ns = round(event["ts"] * 1e9) + self._config.time_shift_ns
         launch = self._book.newest(before_ns=time_ns) or self._book.newest()
-        header = {
-            "attempt": launch.attempt if launch else None,
-            "time_shift_ns": self._config.time_shift_ns,
-            "events": [event],
-        }
-        self._keep(Content("checkpoints", header, (), 0), [events.file])
+        content = self._out.checkpoint(event, launch.attempt if launch else None)
+        self._out.keep(content, [events.file])
         return 1
-
-    def _keep(self, content: Content, files: Sequence[FollowedFile]) -> None:
-        """Put a batch into the spool with the places its files have reached."""
-        places = {str(file.path): file.place for file in files}
-        self._spool.add(pack(self._config.run, content, places))
-
-
-@contextmanager
-def all_or_nothing(files: Sequence[FollowedFile]) -> Iterator[None]:
-    """If reading or keeping fails, the files go back to where they were: nothing is lost.
-
-    Closing makes a file that was rotated meanwhile be found again by its inode.
-    """
-    before = [(file, file.place) for file in files]
-    try:
-        yield
-    except BaseException:
-        for file, place in before:
-            file.close()
-            file.place = place
-        raise

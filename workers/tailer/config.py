@@ -37,7 +37,10 @@ class AgentConfig:
     """One agent: one run, one node.
 
     torchrun: log folders of torchrun. wandb: files, or folders that will hold them. console:
-    what the launcher printed. checkpoints: JSON-lines files of checkpoint events.
+    what the launcher printed. checkpoints: JSON-lines files of checkpoint events. tensorboard:
+    event files, or folders above them. jsonl, csv: files with a row of metrics a line; csv also a
+    folder above `metrics.csv` files. trainer_state: the file of Hugging Face's Trainer, or its
+    output folder.
     once: the files are complete; send everything and end. time_shift_ns: the server adds it to
     every time in the data (replays, wrong clocks). resume_step: the step this start resumed from.
     """
@@ -51,6 +54,10 @@ class AgentConfig:
     wandb: tuple[Path, ...] = ()
     console: tuple[Path, ...] = ()
     checkpoints: tuple[Path, ...] = ()
+    tensorboard: tuple[Path, ...] = ()
+    jsonl: tuple[Path, ...] = ()
+    csv: tuple[Path, ...] = ()
+    trainer_state: tuple[Path, ...] = ()
     once: bool = False
     time_shift_ns: int = 0
     resume_step: int | None = None

@@ -17,7 +17,9 @@ class Place:
 
     generation: counts truncations and rotations of this path. offset: of the next byte, inside
     the generation. head: hex of the first bytes already handed over; tells a file that was
-    emptied and has grown again from one that only grew. records: `.wandb` records so far.
+    emptied and has grown again from one that only grew; of a file that is rewritten, a digest of
+    the rows handed over. records: records or rows so far. marks: of a file that is rewritten,
+    earlier states as "rows:digest", oldest first.
     """
 
     device: int = 0
@@ -26,6 +28,7 @@ class Place:
     offset: int = 0
     head: str = ""
     records: int = 0
+    marks: str = ""
 
 
 class FollowedFile:
@@ -70,6 +73,10 @@ class FollowedFile:
     def read(self, size: int) -> bytes:
         """Up to `size` bytes from the place on, without moving it."""
         return os.pread(self._descriptor(), size, self.place.offset)
+
+    def beginning(self, size: int) -> bytes:
+        """Up to `size` bytes from the start of the file that is being read."""
+        return os.pread(self._descriptor(), size, 0)
 
     def advance(self, size: int, records: int = 0) -> None:
         """`size` bytes more are handed over."""

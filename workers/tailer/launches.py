@@ -43,16 +43,26 @@ class LaunchBook:
         self._next_try_s = 0.0
         self._first_failure_s = 0.0
 
-    def find(self, slot: str, name: str, started: Callable[[], int | None]) -> Launch | None:
+    def find(
+        self,
+        slot: str,
+        name: str,
+        started: Callable[[], int | None],
+        resume_step: int | None = None,
+    ) -> Launch | None:
         """The start with its attempt number; None while it is unknown (no time yet, no server).
 
         started: its time in Unix ns as the data say it, None if they do not say it yet.
+        resume_step: the step it says that it goes on from.
         """
         known = self._known.get((slot, name))
         if known is not None or time.monotonic() < self._next_try_s:
             return known
         started_ns = started()
-        return None if started_ns is None else self._register(slot, name, started_ns)
+        if started_ns is None:
+            return None
+        step = self._config.resume_step if resume_step is None else resume_step
+        return self._register(slot, name, started_ns, step)
 
     def newest(self, slot_prefix: str = "", before_ns: int | None = None) -> Launch | None:
         """The latest known start, of slots with that prefix, at or before a time."""
@@ -64,7 +74,9 @@ class LaunchBook:
         ]
         return max(fitting, key=lambda launch: (launch.started_ns, launch.attempt), default=None)
 
-    def _register(self, slot: str, name: str, started_ns: int) -> Launch | None:
+    def _register(
+        self, slot: str, name: str, started_ns: int, resume_step: int | None
+    ) -> Launch | None:
         started_ns += self._config.time_shift_ns
         answer = self._server.register(
             self._config.run,
@@ -73,7 +85,7 @@ class LaunchBook:
                 "launch": name,
                 "started_ns": started_ns,
                 "node": self._config.node,
-                "resume_step": self._config.resume_step,
+                "resume_step": resume_step,
             },
         )
         attempt = (answer.body or {}).get("attempt")

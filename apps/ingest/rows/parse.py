@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
@@ -118,15 +119,31 @@ def _json_rows(records: Sequence[bytes]) -> list[Mapping[str, Any] | None]:
 
 
 def _csv_rows(columns: str, records: Sequence[bytes]) -> list[Mapping[str, Any] | None]:
-    """column -> cell; empty cells are left out. None for a row with more cells than columns."""
-    names = _cells(columns)
+    """column -> cell, numbers read. None for a row with more cells than columns."""
     rows: list[Mapping[str, Any] | None] = []
     for record in records:
-        cells = _cells(record.decode("utf-8", "replace").replace("\0", "\ufffd"))
-        pairs = zip(names, cells, strict=False)
-        filled = {name: _number(cell) for name, cell in pairs if name and cell}
-        rows.append(filled if len(cells) <= len(names) else None)
+        try:
+            rows.append({k: _number(v) for k, v in csv_cells(columns, record).items()})
+        except BadPayload:
+            rows.append(None)
     return rows
+
+
+def csv_cells(columns: str, record: bytes) -> dict[str, str]:
+    """column -> cell of one CSV row, without the empty ones. columns: the header line.
+
+    BadPayload for a row with more cells than there are columns.
+    """
+    names = _names(columns)
+    cells = _cells(record.decode("utf-8", "replace").replace("\0", "\ufffd"))
+    if len(cells) > len(names):
+        raise BadPayload(f"{len(cells)} cells under {len(names)} columns", where="row")
+    return {name: cell for name, cell in zip(names, cells, strict=False) if name and cell}
+
+
+@lru_cache(maxsize=64)
+def _names(columns: str) -> list[str]:
+    return _cells(columns)
 
 
 def _cells(line: str) -> list[str]:

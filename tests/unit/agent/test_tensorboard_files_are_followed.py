@@ -1,0 +1,109 @@
+"""The agent and TensorBoard event files: growth, restarts, writers that go on, damage."""
+
+import pytest
+
+from tests.agents import Running, append, append_by_pieces, config, send_once, wait_until
+from tests.event_files import T0_S, framed, goes_on, sample, scalar, version
+from workers.tailer.__main__ import main
+
+S = 1_000_000_000
+
+
+def event_file(tmp_path, began_s=1000, *, folder="tb", number=0):
+    path = tmp_path / folder / f"events.out.tfevents.{began_s}.gpu-a01.7.{number}"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+@pytest.fixture
+def settings(server, tmp_path):
+    return config(server, tmp_path, torchrun=(), tensorboard=(tmp_path / "tb",))
+
+
+def records_of(server):
+    return {file: list(have.values()) for (file, _), have in server.pieces("tensorboard").items()}
+
+
+def name_of(path):
+    return "/".join(path.parts[-3:])
+
+
+def test_a_growing_file_arrives_record_by_record(server, tmp_path, settings):
+    records = [version(), *(scalar(n, float(n)) for n in range(300))]
+    path = event_file(tmp_path)
+    with Running(settings):
+        append_by_pieces(path, framed(records), 977)
+        wait_until(lambda: len(records_of(server).get(name_of(path), ())) == len(records))
+    assert records_of(server) == {name_of(path): records}
+
+
+def test_each_restart_is_a_start_at_its_first_event(server, tmp_path, settings):
+    append(event_file(tmp_path), framed([version(), scalar(1, 1.0)]))
+    append(event_file(tmp_path, 2000), framed([version(500), goes_on(1, 500), scalar(1, 1.0)]))
+    send_once(settings)
+    assert [(b["slot"], b["started_ns"], b["resume_step"]) for b in server.launch_bodies] == [
+        ("tensorboard:", T0_S * S, None),
+        ("tensorboard:", (T0_S + 500) * S, 1),
+    ]
+    headers = [header for header, _ in server.opened("tensorboard")]
+    assert [header["attempt"] for header in headers] == [0, 1]
+
+
+def test_a_second_file_of_a_process_is_no_start(server, tmp_path, settings):
+    append(event_file(tmp_path), framed([version(), scalar(1, 1.0)]))
+    valid = event_file(tmp_path, folder="tb/val", number=1)
+    append(valid, framed([version(), scalar(1, 2.0, tag="loss")]))
+    send_once(settings)
+    assert len(server.launch_bodies) == 1
+    assert [header.get("under") for header, _ in server.opened("tensorboard")] == [None, "val"]
+
+
+def test_a_writer_that_goes_on_in_its_process_is_a_start(server, tmp_path, settings):
+    append(event_file(tmp_path), framed([version(), scalar(9, 1.0)]))
+    later = event_file(tmp_path, 1500, number=1)
+    append(later, framed([version(500), goes_on(5, 500), scalar(5, 2.0)]))
+    send_once(settings)
+    assert [header["attempt"] for header, _ in server.opened("tensorboard")] == [0, 1]
+
+
+def test_beside_rank_logs_the_start_is_theirs(server, tmp_path, settings):
+    log = tmp_path / "logs" / "job_1" / "attempt_0" / "0" / "stderr.log"
+    log.parent.mkdir(parents=True)
+    append(log, b"2026-11-29 19:46:00 [INFO] [rank0] hello\n")
+    append(event_file(tmp_path), framed([version(), scalar(1, 1.0)]))
+    send_once(config(server, tmp_path, tensorboard=(tmp_path / "tb",)))
+    assert [body["slot"] for body in server.launch_bodies] == ["torchrun:gpu-a01"]
+    assert [header["attempt"] for header, _ in server.opened("tensorboard")] == [0]
+
+
+def test_a_very_large_record_is_stepped_over(server, tmp_path, settings):
+    big = b"\x2a" + b"x" * (2 << 20)
+    path = event_file(tmp_path)
+    append(path, framed([version(), big, scalar(1, 1.0)]))
+    send_once(settings)
+    assert records_of(server) == {name_of(path): [version(), b"", scalar(1, 1.0)]}
+
+
+def test_damage_costs_its_record_and_is_told(server, tmp_path, settings):
+    records = [version(), scalar(1, 1.0), scalar(2, 2.0)]
+    data = framed(records)
+    at = data.index(records[1]) + 2
+    append(event_file(tmp_path), data[:at] + b"\xff" + data[at + 1 :])
+    status = send_once(settings)
+    assert status["source_problems"] == 1
+    assert list(records_of(server).values()) == [[version(), b"", scalar(2, 2.0)]]
+
+
+def test_files_of_real_writers_are_sent_by_command(server, tmp_path):
+    token = tmp_path / "token"
+    token.write_text("secret")
+    words = ["--run", "r", "--node", "n", "--url", server.url, "--token-file", str(token)]
+    words += ["--state", str(tmp_path / "state"), "--once"]
+    assert main([*words, "--tensorboard", str(sample("tensorboard").parent)]) == 0
+    assert sorted(map(len, records_of(server).values())) == [8, 25]
+
+
+def test_another_file_stops_a_transfer_with_a_reason(server, tmp_path, settings):
+    append(event_file(tmp_path), b"no event file at all, but long enough")
+    with pytest.raises(Exception, match="does not begin with a record"):
+        send_once(settings)

@@ -1,0 +1,187 @@
+"""Metrics in files of their own: TensorBoard, JSON lines, CSV, trainer_state."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from apps.core.errors import AppError
+from workers.tailer.config import AgentConfig
+from workers.tailer.csvfile import CsvFile
+from workers.tailer.eventdirs import event_files, group
+from workers.tailer.eventfile import EventFile
+from workers.tailer.followed import FollowedFile, Place
+from workers.tailer.frames import Content
+from workers.tailer.launches import LaunchBook
+from workers.tailer.outbox import Mode, Outbox, all_or_nothing
+from workers.tailer.rowfile import JsonLines
+from workers.tailer.taken import Begin, Taker
+from workers.tailer.trainerfile import TrainerState
+
+log = logging.getLogger(__name__)
+METRICS_CSV = "metrics.csv"
+LONELY_S = 60.0
+
+
+@dataclass(slots=True)
+class SourceStream:
+    """One file. source: what the server calls it. slot, name: of the start it belongs to.
+    life, attempt: generation of the file that the attempt is known of, and its number."""
+
+    endpoint: str
+    source: str
+    slot: str
+    name: str
+    taker: Taker
+    seen_s: float = field(default_factory=time.monotonic)
+    waiting_s: float | None = None
+    life: int | None = None
+    attempt: int | None = None
+
+    def start_name(self, begin: Begin) -> str:
+        """The start that writes the file now. A writer that says that it goes on from a step is
+        one of its own; so is every life of a file that is rewritten."""
+        life = self.taker.file.place.generation
+        name = self.name if begin.resume_step is None else self.source
+        return f"{name}#{life}" if life else name
+
+
+class Sources:
+    """Finds the files and makes batches of what is new. waiting: as in Collector."""
+
+    def __init__(
+        self, config: AgentConfig, out: Outbox, book: LaunchBook, places: Mapping[str, Place]
+    ) -> None:
+        self.waiting = False
+        self._config, self._out, self._book, self._places = config, out, book, places
+        self._streams: dict[Path, SourceStream] = {}
+
+    def look(self) -> None:
+        """Take up files that are new."""
+        for given in self._config.tensorboard:
+            self._look_for_events(given)
+        for path in self._config.jsonl:
+            self._add_rows(path, path, partial(JsonLines, config=self._config))
+        for given in self._config.csv:
+            for path in csv_files(given):
+                self._add_rows(given, path, partial(CsvFile, config=self._config))
+        for given in self._config.trainer_state:
+            self._add_rows(given, given, partial(TrainerState, config=self._config))
+
+    def rounds(self, mode: Mode) -> list[Callable[[], int]]:
+        """One piece of work per file, which gives the number of batches it made."""
+        self.waiting = False
+        return [partial(self._collect, stream, mode) for stream in self._streams.values()]
+
+    def files(self) -> Iterator[FollowedFile]:
+        """All files that are followed."""
+        return (stream.taker.file for stream in self._streams.values())
+
+    def problems(self) -> int:
+        """Damaged places so far."""
+        return sum(len(stream.taker.problems) for stream in self._streams.values())
+
+    def _look_for_events(self, given: Path) -> None:
+        root = given if given.is_dir() else given.parent
+        paths = {path.relative_to(root).as_posix(): path for path in event_files(given)}
+        for found in group(paths):
+            path = paths[found.path]
+            if path not in self._streams:
+                slot = f"tensorboard:{found.root}"[:300]
+                taker = EventFile(path, self._places.get(str(path)), found.under)
+                name = short(paths[found.process])
+                self._streams[path] = SourceStream("tensorboard", short(path), slot, name, taker)
+
+    def _add_rows(
+        self, given: Path, path: Path, reader: Callable[[Path, Place | None], Taker]
+    ) -> None:
+        if path not in self._streams and path.exists():
+            taker = reader(path, self._places.get(str(path)))
+            slot = f"rows:{given.name}"[:300]
+            self._streams[path] = SourceStream("rows", short(path), slot, short(path), taker)
+
+    def _collect(self, stream: SourceStream, mode: Mode) -> int:
+        taker = stream.taker
+        if not self._out.due(stream, taker.pending(), mode):
+            return 0
+        made = 0
+        while self._out.room():
+            with all_or_nothing([taker.file]):
+                sent = self._batch(stream, mode)
+            made += sent
+            if not sent:
+                break
+        if taker.refused and self._config.once:
+            raise AppError(taker.refused, where=str(taker.file.path))
+        return made
+
+    def _batch(self, stream: SourceStream, mode: Mode) -> int:
+        """One batch of what is new, and the checkpoints that the file speaks of by then."""
+        if not self._settle(stream, mode):
+            return 0
+        taker = stream.taker
+        before = taker.file.place
+        taken = taker.take(self._config.limits.batch_bytes, final=mode.final)
+        if not self._settle(stream, mode):
+            # A new life has begun, and the server has not said which attempt that is.
+            taker.file.place = before
+            return 0
+        if taken is not None:
+            header = self._out.header(stream.attempt) | {
+                "file": stream.source,
+                "part": taken.part,
+                "first": taken.first,
+                "lengths": [len(record) for record in taken.records],
+                **taken.header,
+            }
+            self._out.keep(Content(stream.endpoint, header, taken.records, 0), [taker.file])
+        told = len(taker.events)
+        for event in taker.events:
+            self._out.keep(self._out.checkpoint(event, stream.attempt), [taker.file])
+        taker.events.clear()
+        return told + (taken is not None)
+
+    def _settle(self, stream: SourceStream, mode: Mode) -> bool:
+        """Whether the attempt of what the file holds now is known.
+
+        Beside rank logs or `.wandb` files it is that of the newest start at that time; alone, or
+        if there is none for a minute, the file is a start of its own.
+        """
+        life = stream.taker.file.place.generation
+        if stream.life == life:
+            return True
+        begin = stream.taker.begin(final=mode.final)
+        if begin is None:
+            return False
+        launch = None
+        if self._config.torchrun or self._config.wandb:
+            at_ns = begin.time_ns + self._config.time_shift_ns
+            launch = self._book.newest(before_ns=at_ns) or self._book.newest()
+            alone = mode.final or time.monotonic() - stream.seen_s > LONELY_S
+            if launch is None and not alone:
+                return False
+        if launch is None:
+            name = stream.start_name(begin)
+            launch = self._book.find(stream.slot, name, lambda: begin.time_ns, begin.resume_step)
+        if launch is None:
+            self.waiting = True
+            return False
+        stream.life, stream.attempt = life, launch.attempt
+        return True
+
+
+def csv_files(given: Path) -> list[Path]:
+    """`given` itself, or the `metrics.csv` files up to two folders below it."""
+    if given.is_dir():
+        found = (given.glob(f"{depth}{METRICS_CSV}") for depth in ("", "*/", "*/*/"))
+        return sorted(path for paths in found for path in paths)
+    return [given] if given.exists() else []
+
+
+def short(path: Path) -> str:
+    """The last three parts of a path, as the server knows a file."""
+    return "/".join(path.parts[-3:])[-500:]

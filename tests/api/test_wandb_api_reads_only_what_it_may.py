@@ -8,7 +8,7 @@ import pytest
 
 from apps.accounts.services import make_token
 from apps.core.records import MetricRow
-from apps.ingest.wandb import readback
+from apps.ingest.wandb import downloads, readback, uploads
 from apps.ingest.wandb.reading import READS
 from apps.ingest.writes import add_rows
 from apps.runs import services as runs
@@ -54,7 +54,7 @@ def history(answer):
     return [(row["_step"], row["loss"]) for row in rows]
 
 
-@pytest.mark.parametrize("operation", sorted(READS))
+@pytest.mark.parametrize("operation", sorted([*READS, "RunFiles"]))
 def test_a_key_that_may_only_send_reads_nothing_whether_it_exists_or_not(ask, run, operation):
     for name in ("r1", "nothing"):
         answer = ask(operation, scope="ingest", name=name)
@@ -152,3 +152,47 @@ def test_a_comment_before_the_operation_hides_it_not(ask, run):
     assert ask(None, query="#graphql\n  query RunState($x: Int) {}").json()["data"] == {
         "project": {"run": {"state": "pending"}}
     }
+
+
+@pytest.fixture
+def files(run):
+    for name in ("config.yaml", "requirements.txt", "wandb-metadata.json"):
+        uploads.keep(run, 1, name, name.encode() * 2)
+    return run
+
+
+def listed(ask, **variables):
+    found = ask("RunFiles", **variables).json()["data"]["project"]["run"]
+    assert found["fileCount"] == len(found["files"]["edges"])
+    return {edge["node"]["name"]: edge["node"] for edge in found["files"]["edges"]}
+
+
+def test_kept_files_are_listed_and_read_by_their_address(ask, files, client):
+    nodes = listed(ask)
+    assert list(nodes) == ["config.yaml", "requirements.txt", "wandb-metadata.json"]
+    answer = client.get(nodes["config.yaml"]["url"])
+    assert (answer.status_code, answer.content) == (200, b"config.yamlconfig.yaml")
+    assert answer["Content-Disposition"] == "attachment"
+
+
+@pytest.mark.parametrize(
+    ("asked", "names"),
+    [
+        ({"fileNames": ["config.yaml", "none"]}, ["config.yaml"]),
+        ({"pattern": "%.json"}, ["wandb-metadata.json"]),
+        ({"pattern": "c%"}, ["config.yaml"]),
+        ({"pattern": "config_yaml"}, ["config.yaml"]),
+        ({"pattern": "yaml"}, []),
+        ({"fileCursor": "requirements.txt"}, ["wandb-metadata.json"]),
+    ],
+)
+def test_files_are_chosen_by_name_or_pattern(ask, files, asked, names):
+    assert list(listed(ask, **asked)) == names
+
+
+def test_an_address_that_was_changed_or_is_old_gives_nothing(ask, files, client, monkeypatch):
+    url = listed(ask)["config.yaml"]["url"]
+    assert client.get(f"{url}x").status_code == 403
+    assert client.post(url).status_code == 405
+    monkeypatch.setattr(downloads, "LIFE_S", -1)
+    assert client.get(url).status_code == 403

@@ -60,6 +60,10 @@ found["history"] = run.history(samples=50, pandas=False)
 found["sampled"] = run.history(samples=50, keys=["loss"], pandas=False)
 found["system"] = run.history(stream="system", pandas=False)
 found["console"] = [[l.number, l.content] for l in run.console_logs(per_page=1)]
+found["files"] = sorted(file.name for file in run.files())
+found["host"] = run.metadata["host"]
+run.file("requirements.txt").download(root="got")
+found["requirements"] = open("got/requirements.txt").read()
 found["tail"] = [[l.number, l.content] for l in run.console_logs(last=1)]
 """,
     )
@@ -116,6 +120,12 @@ def test_system_metrics_and_console_lines_come_back(found):
     assert [number for number, _ in found["console"]] == [*range(len(texts))]
     assert [t for t in texts if t.endswith(" line")] == ["one line", "another line"]
     assert found["tail"] == found["console"][-1:]
+
+
+def test_small_files_are_listed_and_downloaded(found):
+    assert {"wandb-metadata.json", "requirements.txt"} <= set(found["files"])
+    assert found["host"]
+    assert "wandb==" in found["requirements"]
 
 
 def test_runs_are_listed_by_filter_and_order(logged, stack, wandb, reader):

@@ -50,8 +50,8 @@ def facts(run: RunInfo, summary: Mapping[str, Any]) -> dict[str, Any]:
         "name": run.key,
         "display_name": labels.get("name") or run.key,
         "state": state(run),
-        "created_at": _stamp(run.created_at),
-        "heartbeat_at": _stamp(run.last_contact_at),
+        "created_at": stamp(run.created_at),
+        "heartbeat_at": stamp(run.last_contact_at),
         "tags": labels.get("tags") or [],
         "config": run.config,
         "summary_metrics": summary,
@@ -137,7 +137,7 @@ def project(name: str, made_at: datetime) -> dict[str, Any]:
         "internalId": project_id(name),
         "name": name,
         "entityName": ENTITY,
-        "createdAt": _stamp(made_at),
+        "createdAt": stamp(made_at),
         "isBenchmark": False,
         "readOnly": False,
         "user": None,
@@ -156,5 +156,6 @@ def page(nodes: Sequence[tuple[str, Mapping[str, Any]]], *, more: bool) -> dict[
     }
 
 
-def _stamp(at: datetime | None) -> str | None:
+def stamp(at: datetime | None) -> str | None:
+    """A time as W&B writes it, UTC."""
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if at else None

@@ -19,8 +19,8 @@ MAX_RUNS: Final = 10_000
 MAX_PAGE: Final = 500
 
 
-def _found(asked: Operation) -> RunInfo | None:
-    """The run of that name in that project."""
+def found_run(asked: Operation) -> RunInfo | None:
+    """The run that a request is about, if it is in the project named; else None."""
     run = runs.get_run(text_of(asked.variables, "name", "run", "runName"))
     return run if run and answers.project_of(run) == project_of(asked.variables) else None
 
@@ -29,7 +29,7 @@ def _of_run(answer: Callable[[RunInfo, Operation], dict[str, Any]]) -> Answer:
     """An operation on one run; what does not exist is null, as for the real server."""
 
     def view(asked: Operation) -> dict[str, Any]:
-        run = _found(asked)
+        run = found_run(asked)
         return {"project": {"run": answer(run, asked) if run else None}}
 
     return view

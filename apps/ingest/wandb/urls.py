@@ -2,12 +2,13 @@
 
 from django.urls import path
 
-from apps.ingest.wandb import views
+from apps.ingest.wandb import downloads, views
 from apps.ingest.wandb.graphql import ENTITY
 
 urlpatterns = [
     path("graphql", views.graphql_door),
     path("files/<str:entity>/<str:project>/<str:key>/file_stream", views.file_stream_door),
+    path("files/download/<str:ticket>", downloads.download, name="wandb-download"),
     path("files/upload/<str:ticket>", views.upload, name="wandb-upload"),
     path(f"{ENTITY}/<str:project>/runs/<str:key>", views.run_page),
     path("sdk/otel/v1/metrics", views.telemetry),

@@ -26,7 +26,7 @@ from apps.core.http import json_error, json_response
 from apps.ingest import services
 from apps.ingest.envelope import ENCODINGS, Envelope, batch_id
 from apps.ingest.views import body_of, door
-from apps.ingest.wandb import alerts, graphql, store, uploads
+from apps.ingest.wandb import alerts, downloads, graphql, store, uploads
 from apps.ingest.wandb import services as wandb
 from apps.ingest.wandb.reading import READS
 from apps.runs import services as runs
@@ -157,10 +157,11 @@ _ANSWERS: dict[str, Answer] = {
     "ArtifactType": lambda *_: {"project": {"artifact": None}},
     "NotifyScriptableRunAlert": _alert,
     "CreateRunFiles": _files,
+    "RunFiles": lambda request, _, asked: downloads.run_files(request, asked),
 }
 _SCOPES = dict.fromkeys(
     ("Viewer", "GetViewer", "GetDefaultEntity", "ServerFeaturesQuery"), ("ingest", "read")
-)
+) | {"RunFiles": ("read",)}
 """Who may ask for what; the rest of _ANSWERS needs ingest."""
 
 

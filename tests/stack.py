@@ -148,10 +148,10 @@ class Stack:
         """What the process has printed."""
         return (self.home / f"{name}.log").read_text(errors="replace")
 
-    def kill(self, name: str) -> None:
-        """SIGKILL of the process and all it started."""
+    def kill(self, name: str, how: int = signal.SIGKILL) -> None:
+        """A signal to the process and all it started; returns when it has ended."""
         process = self.running.pop(name)
-        os.killpg(process.pid, signal.SIGKILL)
+        os.killpg(process.pid, how)
         process.wait()
 
     def get(self, path: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -16,10 +17,13 @@ from tests.stack import ROOT, Stack
 
 NEW, OLD = VERSIONS = ("0.31.0", "0.16.6")
 
+DEADLINE_S = 180.0
+HISTORY = "history"
 BUSY = (
     b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\n"
     b"Content-Length: 0\r\nConnection: close\r\n\r\n"
 )
+UNAVAILABLE = BUSY.replace(b"429 Too Many Requests", b"503 Service Unavailable")
 BROKEN = b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
@@ -98,33 +102,50 @@ class Client:
 
 
 def finish(process: subprocess.Popen[str]) -> Done:
-    """Waits for the end of a client process."""
-    said, _ = process.communicate(timeout=90)
+    """Waits for the end of a client process, and ends one that hangs."""
+    try:
+        said, _ = process.communicate(timeout=DEADLINE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        said, _ = process.communicate()
+        raise AssertionError(f"ran longer than {DEADLINE_S} s: {said}") from None
     return Done(process.returncode, said)
 
 
 class Proxy:
-    """Passes connections on to a stack, one request each; `fault` decides about file_stream posts.
+    """Passes connections on to a stack, one request each; `fault` decides about them.
 
-    fault(request) -> None: pass on; bytes: answer them instead; CUT: pass on, then lose the answer.
+    fault(proxy, kind_of(request)) -> None: pass on; bytes: answer them instead;
+    CUT: pass on, then lose the answer.
     """
 
     CUT = b""
 
-    def __init__(self, stack: Stack, fault: Callable[[bytes], bytes | None]) -> None:
+    def __init__(self, stack: Stack, fault: Callable[[Proxy, str], bytes | None]) -> None:
         self.stack, self.fault = stack, fault
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
-        threading.Thread(target=self._serve, daemon=True).start()
+        self._listen(0)
+        self.port = self.listener.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
 
     def close(self) -> None:
         """Takes no more connections."""
+        # Closing alone does not wake the thread that waits in accept.
+        self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
 
-    def _serve(self) -> None:
+    def vanish(self, seconds: float) -> None:
+        """Refuses connections for a while."""
+        self.close()
+        threading.Timer(seconds, self._listen, [self.port]).start()
+
+    def _listen(self, port: int) -> None:
+        self.listener = socket.create_server(("127.0.0.1", port))
+        threading.Thread(target=self._serve, args=(self.listener,), daemon=True).start()
+
+    def _serve(self, listener: socket.socket) -> None:
         while True:
             try:
-                client, _ = self.listener.accept()
+                client, _ = listener.accept()
             except OSError:
                 return
             threading.Thread(target=self._pass, args=(client,), daemon=True).start()
@@ -132,8 +153,7 @@ class Proxy:
     def _pass(self, client: socket.socket) -> None:
         with client:
             request = _read_request(client)
-            posted = b"/file_stream " in request.partition(b"\r\n")[0]
-            answer = self.fault(request) if posted and b'"wandb-history' in request else None
+            answer = self.fault(self, kind_of(request))
             if not answer:
                 stored = self._forward(request)
                 answer = stored if answer is None else self.CUT
@@ -146,6 +166,14 @@ class Proxy:
             while piece := server.recv(1 << 16):
                 answer += piece
             return answer
+
+
+def kind_of(request: bytes) -> str:
+    """HISTORY for lines with steps, the name of a GraphQL operation, "" for anything else."""
+    if b"/file_stream " in request.partition(b"\r\n")[0]:
+        return HISTORY if b'"wandb-history' in request else ""
+    named = re.search(rb'"query":\s*"(?:\\n|\s)*(?:query|mutation) (\w+)', request)
+    return named[1].decode() if named else ""
 
 
 def _read_request(client: socket.socket) -> bytes:

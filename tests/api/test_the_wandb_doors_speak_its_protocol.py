@@ -66,6 +66,15 @@ def test_a_heartbeat_only_touches_the_run(post, valkey):
     assert runs.get_run("r1").state == "running"
 
 
+@pytest.mark.parametrize("body", [LINES, {}, {"complete": True, "exitcode": 0}, b"no JSON"])
+@pytest.mark.parametrize("ack", ["always", "commit"])
+def test_a_receipt_is_always_an_object(post, settings, ack, body):
+    settings.INGEST_ACK = ack
+    answer = post(STREAM, body)
+    assert (answer.status_code, answer["Content-Type"]) == (200, "application/json")
+    assert set(answer.json()) == {"exitcode", "limits"}
+
+
 @pytest.mark.parametrize("path", [STREAM, "/graphql"])
 @pytest.mark.parametrize(("said", "status"), [("", 411), ("9" * 12, 413), ("0", 400)])
 def test_a_body_of_no_usable_length_is_never_taken_for_a_heartbeat(post, path, said, status):

@@ -1,4 +1,7 @@
-"""Resumed, started again under its id, synced: each process of `wandb` has the right attempt."""
+"""Resumed, started again under its id, synced: each process of `wandb` has the right attempt.
+
+The processes of all tests run at the same time, in three rounds.
+"""
 
 import pytest
 
@@ -6,18 +9,58 @@ from tests.stack import until
 from tests.wandb_client import NEW, OLD, VERSIONS, finish
 
 RUN = """
-import sys, wandb
-run = wandb.init(project="attempts", id="{run}", resume={resume!r}, config={{"lr": 0.1}})
+import wandb
+run = wandb.init(project={project!r}, id="{run}", resume={resume!r}, config={{"lr": 0.1}})
 for _ in range(10):
     run.log({{"loss": 1.0}})
 print("printed by {run}")
 run.finish()
 """
+SHARED = RUN.replace("wandb.init(", 'wandb.init(settings=wandb.Settings(mode="shared"), ')
+SYNC_AGAIN = {NEW: "--no-skip-synced", OLD: "--include-synced"}
 each_version = pytest.mark.parametrize("version", VERSIONS)
 
 
-def script(run, resume=None):
-    return RUN.format(run=run, resume=resume)
+def script(run, resume=None, project="attempts", text=RUN):
+    return text.format(run=run, resume=resume, project=project)
+
+
+def first_round(client):
+    v = client.version
+    return {
+        "resumed": client.start(script(f"resumed-{v}", "allow")),
+        "again": client.start(script(f"again-{v}")),
+        "offline": client.start(script(f"synced-{v}"), WANDB_MODE="offline"),
+        "missing": client.start(script("never-was", "must")),
+    }
+
+
+def second_round(client):
+    v = client.version
+    return {
+        "resumed": client.start(script(f"resumed-{v}", "must")),
+        "again": client.start(script(f"again-{v}")),
+        "synced": client.start_sync(f"synced-{v}"),
+        "taken": client.start(script(f"resumed-{v}", project="other")),
+    }
+
+
+def third_round(client):
+    return {"synced": client.start_sync(f"synced-{client.version}", SYNC_AGAIN[client.version])}
+
+
+@pytest.fixture(scope="module")
+def ended(stack, wandbs):
+    """version -> what was done -> how each process of it ended, in order."""
+    found = {version: {} for version in VERSIONS}
+    writers = [wandbs[NEW].start(script("shared", text=SHARED)) for _ in range(4)]
+    for begin in (first_round, second_round, third_round):
+        started = {version: begin(wandbs[version]) for version in VERSIONS}
+        for version, clients in started.items():
+            for name, client in clients.items():
+                found[version].setdefault(name, []).append(finish(client))
+    found[NEW]["shared"] = [finish(writer) for writer in writers]
+    return found
 
 
 def attempts(stack, run):
@@ -35,80 +78,45 @@ def points(stack, run):
     )
 
 
-def at_once(wandbs, of):
-    """version -> how the client that `of` starts ended."""
-    clients = {version: of(wandbs[version]) for version in VERSIONS}
-    return {version: finish(client) for version, client in clients.items()}
-
-
-@pytest.fixture(scope="module")
-def resumed(stack, wandbs):
-    first = at_once(wandbs, lambda w: w.start(script(f"resumed-{w.version}", "allow")))
-    second = at_once(wandbs, lambda w: w.start(script(f"resumed-{w.version}", "must")))
-    return {version: (first[version], second[version]) for version in VERSIONS}
+@each_version
+@pytest.mark.parametrize("done", ["resumed", "again", "synced"])
+def test_no_client_has_anything_to_complain_of(ended, done, version):
+    said = ended[version][done]
+    assert {(one.code, *one.complaints) for one in said} == {(0,)}, said
 
 
 @each_version
-def test_a_resumed_run_goes_on_where_it_ended(stack, resumed, version):
-    assert [(done.code, done.complaints) for done in resumed[version]] == [(0, []), (0, [])]
-    assert attempts(stack, f"resumed-{version}") == [(0, 0, 9), (1, 10, 19)]
-    assert points(stack, f"resumed-{version}") == [*range(20)]
-
-
-@each_version
-def test_what_is_resumed_has_no_gap(stack, resumed, version):
-    counters = stack.counters(f"resumed-{version}")
+def test_a_resumed_run_goes_on_where_it_ended(stack, ended, version):
+    run = f"resumed-{version}"
+    assert attempts(stack, run) == [(0, 0, 9), (1, 10, 19)]
+    assert points(stack, run) == [*range(20)]
+    counters = stack.counters(run)
     assert (counters.get("gaps", 0), counters.get("repeated_lines", 0)) == (0, 0)
 
 
-@pytest.fixture(scope="module")
-def refused(wandbs, resumed):
-    """What does not exist cannot be resumed; what another project has cannot be taken."""
-    taken = script(f"resumed-{NEW}").replace('"attempts"', '"other"')
-    missing = at_once(wandbs, lambda w: w.start(script("never-was", "must")))
-    return missing, at_once(wandbs, lambda w: w.start(taken))
-
-
 @each_version
-def test_resuming_what_does_not_exist_is_refused_by_the_client(refused, version):
-    done = refused[0][version]
+def test_resuming_what_does_not_exist_is_refused_by_the_client(ended, version):
+    (done,) = ended[version]["missing"]
     assert (done.code, "never-was" in done.said) == (1, True)
 
 
 @each_version
-def test_an_id_of_another_project_is_refused(stack, refused, version):
-    done = refused[1][version]
+def test_an_id_of_another_project_is_refused(stack, ended, version):
+    (done,) = ended[version]["taken"]
     assert (done.code, "is taken by the project" in done.said) == (1, True), done.said
-    assert stack.get(f"runs/resumed-{NEW}")["project"] == "attempts"
-
-
-@pytest.fixture(scope="module")
-def again(wandbs):
-    first = at_once(wandbs, lambda w: w.start(script(f"again-{w.version}")))
-    return first, at_once(wandbs, lambda w: w.start(script(f"again-{w.version}")))
+    assert stack.get(f"runs/resumed-{version}")["project"] == "attempts"
 
 
 @each_version
-def test_a_second_process_under_one_id_opens_an_attempt(stack, again, version):
-    assert [ended[version].complaints for ended in again] == [[], []]
-    assert attempts(stack, f"again-{version}") == [(0, 0, 9), (1, 0, 9)]
-    assert points(stack, f"again-{version}") == sorted([*range(10), *range(10)])
-
-
-@pytest.fixture(scope="module")
-def synced(wandbs):
-    """version -> how two syncs of its offline folder ended."""
-    more = {NEW: ["--no-skip-synced"], OLD: ["--include-synced"]}
-    at_once(wandbs, lambda w: w.start(script(f"synced-{w.version}"), WANDB_MODE="offline"))
-    first = at_once(wandbs, lambda w: w.start_sync(f"synced-{w.version}"))
-    twice = at_once(wandbs, lambda w: w.start_sync(f"synced-{w.version}", *more[w.version]))
-    return {version: (first[version], twice[version]) for version in VERSIONS}
+def test_a_second_process_under_one_id_opens_an_attempt(stack, ended, version):
+    run = f"again-{version}"
+    assert attempts(stack, run) == [(0, 0, 9), (1, 0, 9)]
+    assert points(stack, run) == sorted([*range(10), *range(10)])
 
 
 @each_version
-def test_a_folder_synced_twice_is_stored_once(stack, synced, version):
+def test_a_folder_synced_twice_is_stored_once(stack, ended, version):
     run = f"synced-{version}"
-    assert [(done.code, done.complaints) for done in synced[version]] == [(0, []), (0, [])]
     assert attempts(stack, run) == [(0, 0, 9)]
     assert points(stack, run) == [*range(10)]
     counters = stack.counters(run)
@@ -116,11 +124,7 @@ def test_a_folder_synced_twice_is_stored_once(stack, synced, version):
     assert counters.get("quarantined", 0) == 0
 
 
-def test_writers_of_a_shared_run_have_one_attempt(stack, wandb):
-    shared = script("shared").replace(
-        "wandb.init(", 'wandb.init(settings=wandb.Settings(mode="shared"), '
-    )
-    clients = [wandb.start(shared) for _ in range(4)]
-    assert [finish(client).code for client in clients] == [0, 0, 0, 0]
+def test_writers_of_a_shared_run_have_one_attempt(stack, ended):
+    assert [done.code for done in ended[NEW]["shared"]] == [0, 0, 0, 0]
     assert attempts(stack, "shared") == [(0, 0, 9)]
     assert points(stack, "shared") == sorted([*range(10)] * 4)

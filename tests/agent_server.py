@@ -29,6 +29,8 @@ class AgentServer:
         self.faults = []
         self.launches = {}
         self.launch_bodies = []
+        self.launch_runs = []
+        self.live = set()
         self.batches = {}
         self.order = []
         self.answers = []
@@ -147,7 +149,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.state.acknowledged.append((int(more[0]), json.loads(body)["launch"]))
             return 200, {}
         if endpoint == "launches":
-            return 200, {"run": run, "attempt": self._launch(json.loads(body))}
+            return 200, {"run": run} | self._launch(run, json.loads(body))
         if len(body) > self.state.max_bytes:
             return 413, {"error": f"{len(body)} bytes is too large"}
         batch = self.headers["X-Batch-Id"]
@@ -158,11 +160,14 @@ class _Handler(BaseHTTPRequestHandler):
         assert self.state.batches[batch] == (endpoint, raw)
         return 202, {"batch": batch}
 
-    def _launch(self, body):
+    def _launch(self, run, body):
         key = (body["slot"], body["launch"])
         self.state.launch_bodies.append(body)
+        self.state.launch_runs.append(run)
+        if body.get("unless_live") and run in self.state.live:
+            return {"attempt": None, "live": True}
         slots = sum(1 for slot, _ in self.state.launches if slot == body["slot"])
-        return self.state.launches.setdefault(key, slots)
+        return {"attempt": self.state.launches.setdefault(key, slots)}
 
     def _answer(self, status, answer, fault):
         data = json.dumps(answer).encode()

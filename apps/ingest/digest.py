@@ -30,9 +30,9 @@ from apps.ingest.tensorboard.parse import parse_body as open_events
 from apps.ingest.tensorboard.write import write_events
 from apps.ingest.wandb import alerts as wandb_alerts
 from apps.ingest.wandb.lines import parse_stream
-from apps.ingest.wandb.parse import decode as decode_wandb
 from apps.ingest.wandb.parse import parse_body as open_wandb
 from apps.ingest.wandb.write import write_stream
+from apps.ingest.wandb.write_file import write_wandb
 from apps.runs import store as runs
 
 log = logging.getLogger(__name__)
@@ -56,20 +56,9 @@ class Protocol:
     write: Callable[[Envelope, Any], writes.Written]
 
 
-def _parse_wandb(body: bytes, envelope: Envelope) -> writes.WandbRecords:
-    opened = open_wandb(body)
-    batch = decode_wandb(
-        opened.records,
-        now_ns=envelope.received_ns,
-        first_record=opened.first_record,
-        shift_ns=opened.time_shift_ns,
-    )
-    return writes.WandbRecords(opened, batch)
-
-
 PROTOCOLS: dict[str, Protocol] = {
     "logs": Protocol(lambda body, _: parse_logs(body), writes.write_logs),
-    "wandb": Protocol(_parse_wandb, writes.write_wandb),
+    "wandb": Protocol(lambda body, _: open_wandb(body), write_wandb),
     "file_stream": Protocol(lambda body, _: parse_stream(body), write_stream),
     wandb_alerts.ENDPOINT: Protocol(
         lambda body, env: wandb_alerts.parse_alert(body, env.received_ns), wandb_alerts.write_alert

@@ -21,6 +21,7 @@ from apps.core.http import json_error, json_response
 from apps.core.words import whole
 from apps.ingest import frames, services
 from apps.ingest.envelope import ENCODINGS, Envelope, batch_id
+from apps.ingest.wandb.services import received_live
 from apps.runs import services as runs
 from apps.runs import store as runs_store
 from apps.runs.records import LaunchSeen
@@ -35,6 +36,7 @@ class _Launch(msgspec.Struct, frozen=True):
     started_ns: frames.Whole
     node: frames.Node | None = None
     resume_step: frames.Whole | None = None
+    unless_live: bool = False
 
 
 class _BadLength(AppError):
@@ -93,9 +95,14 @@ def body_of(request: HttpRequest, most_bytes: int) -> bytes:
 
 @door
 def launches(request: HttpRequest, actor: Actor, key: str) -> HttpResponse:
-    """Registers a start and gives its attempt number. Synchronous and idempotent."""
+    """Registers a start and gives its attempt number. Synchronous and idempotent.
+
+    unless_live: not if the run comes from its `wandb` process as well, which would double it.
+    """
     seen = frames.decode(body_of(request, MAX_LAUNCH_BYTES), _Launch)
     launch = LaunchSeen(seen.slot, seen.launch, seen.started_ns, seen.node, seen.resume_step)
+    if seen.unless_live and received_live(key, launch):
+        return json_response({"run": key, "attempt": None, "live": True})
     return json_response({"run": key, "attempt": runs.register_launch(key, launch)})
 
 

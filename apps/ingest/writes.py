@@ -16,7 +16,7 @@ from apps.ingest.envelope import Envelope
 from apps.ingest.logs.parse import LogBatch
 from apps.ingest.metrics.parse import MetricBatch
 from apps.ingest.wandb import extras_store
-from apps.ingest.wandb.parse import ConsoleLine, SystemSample, WandbBatch, WandbBody
+from apps.ingest.wandb.parse import ConsoleLine, SystemSample
 from apps.logs import store as logs
 from apps.logs.domain.lines import TEE, ParsedSegment, SegmentMeta, parse_segment
 from apps.metrics.store import write_rows
@@ -89,44 +89,6 @@ def too_large(lost: Sequence[str]) -> dict[str, int]:
 def write_metrics(envelope: Envelope, batch: MetricBatch) -> Written:
     """Rows that came as JSON."""
     return add_rows(envelope.run_id, batch.attempt, batch.rows, source="http")
-
-
-@dataclass(frozen=True, slots=True)
-class WandbRecords:
-    """A body of records, opened and decoded."""
-
-    body: WandbBody
-    batch: WandbBatch
-
-
-def write_wandb(envelope: Envelope, records: WandbRecords) -> Written:
-    """Records of a `.wandb` file: history, system metrics, console, config, summary, exit."""
-    body, found, run_id = records.body, records.batch, envelope.run_id
-    written = add_rows(run_id, body.attempt, found.rows, source="wandb")
-    attempt = max(written.attempts, default=None)
-    if attempt is None:
-        began_ns = found.run.started_ns if found.run else None
-        at_ns = found.system[0].time_ns if found.system else envelope.received_ns
-        attempt = runs.settle_attempt(run_id, body.attempt, began_ns or at_ns).number
-    points = add_system(run_id, attempt, found.system)
-    printed = Printed(f"wandb/{body.file}", body.node, found.console, body.time_shift_ns)
-    lines = add_console(envelope, attempt, printed)
-    progress = Progress(
-        project=found.run.project if found.run else None,
-        exit_code=found.exit_code,
-        config=found.config,
-        summary=found.summary,
-    )
-    lost = runs_store.note_progress(run_id, attempt, progress, timezone.now())
-    counts = {
-        **written.counts,
-        **too_large(lost),
-        "points": written.counts["points"] + points,
-        "lines": lines,
-        "unreadable_records": len(found.problems),
-        **{f"skipped: {kind}": times for kind, times in found.skipped.items()},
-    }
-    return Written(written.attempts | {attempt}, counts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,6 +200,11 @@ def launch_attempt(run_id: int, launch: LaunchSeen) -> int | None:
     return known.values_list("attempt", flat=True).first()
 
 
+def knows_slot(run_id: int, prefix: str) -> bool:
+    """Whether a slot that begins so has a start. -- uses the primary key"""
+    return Launch.objects.filter(run_id=run_id, slot__startswith=prefix).exists()
+
+
 def starts(run_id: int, slot: str) -> list[Start]:
     """Starts of the slot, and all of the newest attempt.
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from apps.core.errors import AppError
 from apps.ingest.wandb.parse import decode, read_records
-from workers.tailer.streams import first_stamp_ns, torchrun_files, wandb_files
+from workers.tailer.streams import first_stamp_ns, torchrun_files
+from workers.tailer.wandbfolders import wandb_files
 
 EVENTS = "checkpoint_events.jsonl"
 _SUFFIX = re.compile(r"-(\d{1,2})$")

@@ -23,14 +23,16 @@ def parser() -> argparse.ArgumentParser:
         prog="python -m workers.tailer",
         description="Follows the logs of one run on one node and sends them to Lastgood.",
     )
-    words.add_argument("--run", required=True, help="key of the run")
+    words.add_argument(
+        "--run", default="", help="key of the run; without it each .wandb file is its own run"
+    )
     words.add_argument("--node", required=True, help="name of this node")
     words.add_argument("--url", required=True, help="address of Lastgood")
     words.add_argument("--token-file", required=True, type=Path, help="token with scope ingest")
     words.add_argument("--state", required=True, type=Path, help="folder for spool and offsets")
     for name, what in (
         ("torchrun", "log folder of torchrun (<id>/attempt_K/<local_rank>/stderr.log)"),
-        ("wandb", "a .wandb file, or the wandb folder that will hold it"),
+        ("wandb", "a .wandb file, or a folder with run folders of W&B, also with folders wandb/"),
         ("console", "what the launcher printed"),
         ("checkpoints", "checkpoint_events.jsonl"),
         ("tensorboard", "a TensorBoard event file, or a folder above such files"),
@@ -51,6 +53,13 @@ def parser() -> argparse.ArgumentParser:
 
 def config_of(options: argparse.Namespace) -> AgentConfig:
     """The agent that the options describe; AppError if the token cannot be read."""
+    named = ("torchrun", "console", "checkpoints", "tensorboard", "jsonl", "csv", "trainer_state")
+    if not options.run and any(getattr(options, name) for name in named):
+        raise AppError(
+            "is missing: only .wandb files say which run they are of",
+            where="--run",
+            hint="give --run KEY, or --wandb alone",
+        )
     try:
         token = options.token_file.read_text(encoding="utf-8").strip()
     except OSError as error:
@@ -98,7 +107,8 @@ def main(words: Sequence[str] | None = None) -> int:
         signal.signal(number, on_signal)
     try:
         agent = Agent(config_of(options))
-        logging.getLogger(__name__).info("following run %s on %s", options.run, options.node)
+        what = f"run {options.run}" if options.run else "W&B runs"
+        logging.getLogger(__name__).info("following %s on %s", what, options.node)
         return _ended(agent.run(stop), options)
     except AppError as error:
         sys.stderr.write(f"{error}\n")

@@ -23,7 +23,10 @@ STOP_REQUEST_S = 2.0
 
 
 class Agent:
-    """One run on one node. run() blocks until `stop` is set, or with `once` until all is sent."""
+    """One run on one node, or the W&B runs below a folder.
+
+    run() blocks until `stop` is set, or with `once` until all is sent.
+    """
 
     def __init__(self, config: AgentConfig) -> None:
         config.state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -52,7 +55,7 @@ class Agent:
 
     def status(self) -> dict[str, Any]:
         """Counters and lags of this moment; dead_letters: batches refused for good."""
-        files = list(self._collector.files())
+        files, found = list(self._collector.files()), self._collector.found
         batches, size = self._spool.size()
         head = self._spool.head(0)
         sent = self._sender.sent
@@ -76,9 +79,12 @@ class Agent:
             "dead_letters": self._spool.dead(),
             "bad_checkpoint_lines": self._collector.bad_events,
             "wandb_problems": sum(
-                len(stream.file.problems) for stream in self._collector.found.wandb.values()
+                len(stream.file.problems) for stream in found.wandb.active.values()
             ),
             "source_problems": self._collector.sources.problems(),
+            "wandb_files_resting": found.wandb.resting,
+            "wandb_files_waiting": found.wandb.waiting,
+            "wandb_files_live": found.wandb.live(),
             "error": self._collector.error or self._book.error or sent.error,
         }
 
@@ -96,12 +102,13 @@ class Agent:
 
     def _send_all(self, stop: threading.Event) -> None:
         """All files are complete: send them, then end."""
-        self._look()
         while not stop.is_set():
+            self._look()
             made = self._collector.collect(Mode(now=True, final=True))
             if self._sender.failure is not None:
                 raise self._sender.failure
-            if not made and not self._collector.waiting and not self._spool.size()[0]:
+            more = self._collector.found.wandb.waiting
+            if not made and not more and not self._collector.waiting and not self._spool.size()[0]:
                 if self._collector.error:
                     raise AppError(self._collector.error, where=str(self._config.state_dir))
                 return

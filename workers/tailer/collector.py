@@ -13,16 +13,22 @@ from workers.tailer.checkpoints import event_of
 from workers.tailer.config import AgentConfig
 from workers.tailer.followed import FollowedFile, Place
 from workers.tailer.frames import Content
-from workers.tailer.launches import Launch, LaunchBook
+from workers.tailer.launches import Launch, LaunchBook, Start
 from workers.tailer.logfile import LogFile, Origin, Piece
 from workers.tailer.outbox import Mode, Outbox, all_or_nothing
 from workers.tailer.sources import Sources
 from workers.tailer.spool import Spool
-from workers.tailer.streams import Discovery, LogStream, WandbStream, started_ns
+from workers.tailer.streams import Discovery, LogStream, started_ns
+from workers.tailer.wandbfolders import REST_S, WandbStream
 
 log = logging.getLogger(__name__)
 LONELY_S = 60.0
 """A console that falls silent so long without any rank's log is a start of its own: it failed."""
+
+
+LIVE_AFTER_NS = 120_000_000_000
+"""A process that sends its run itself has announced it so long after its start (`wandb.init` gives
+up after 90 s): only then is the server asked whether it did."""
 
 
 class Collector:
@@ -53,9 +59,9 @@ class Collector:
         found = self.found
         rounds: list[Callable[[], int]] = [
             *(partial(self._logs, stream, mode) for stream in found.torchrun.values()),
-            *(partial(self._greet, stream) for stream in found.wandb.values()),
+            *(partial(self._greet, stream) for stream in found.wandb.active.values()),
             *(partial(self._checkpoints, events, mode) for events in self._events),
-            *(partial(self._wandb, stream, mode) for stream in found.wandb.values()),
+            *(partial(self._wandb, stream, mode) for stream in found.wandb.active.values()),
             *self.sources.rounds(mode),
             partial(self._consoles, mode),
         ]
@@ -77,7 +83,7 @@ class Collector:
         for stream in self.found.torchrun.values():
             yield from (file.file for file in stream.files.values())
         yield from (file.file for file in self.found.consoles.values())
-        yield from (stream.file.file for stream in self.found.wandb.values())
+        yield from (stream.file.file for stream in self.found.wandb.active.values())
         yield from (file.file for file in self._events)
         yield from self.sources.files()
 
@@ -86,7 +92,8 @@ class Collector:
         if not self._out.due(stream, pending, mode):
             return 0
         launch = self._book.find(
-            stream.slot, stream.name, lambda: started_ns(stream, once=self._config.once)
+            Start(self._config.run, stream.slot, stream.name),
+            lambda: started_ns(stream, once=self._config.once),
         )
         if launch is None:
             self.waiting = True
@@ -145,7 +152,8 @@ class Collector:
             alone = LogStream(slot, f"{self._config.node}/{files[0].origin.source}")
             alone.files = self.found.consoles
             launch = self._book.find(
-                alone.slot, alone.name, lambda: started_ns(alone, once=self._config.once)
+                Start(self._config.run, alone.slot, alone.name),
+                lambda: started_ns(alone, once=self._config.once),
             )
         if launch is None:
             self.waiting = True
@@ -154,12 +162,11 @@ class Collector:
 
     def _wandb(self, stream: WandbStream, mode: Mode) -> int:
         file = stream.file
-        pending = 0 if file.refused else file.file.available()
-        if not self._out.due(stream, pending, mode):
+        if not self._out.due(stream, file.available(), mode):
             return 0
         launch = self._launch_of_wandb(stream)
         if launch is None:
-            self.waiting = not file.refused
+            self.waiting = not (file.refused or file.elsewhere)
             return 0
         made = 0
         while self._out.room():
@@ -171,14 +178,21 @@ class Collector:
                     "file": file.file.path.name,
                     "first_record": piece.first,
                     "lengths": [len(record) for record in piece.records],
+                    "damaged": piece.damaged,
                 }
-                self._out.keep(Content("wandb", header, piece.records, 0), [file.file])
+                content = Content("wandb", header, piece.records, 0)
+                self._out.keep(content, [file.file], run=stream.run)
             made += 1
         return made
 
     def _launch_of_wandb(self, stream: WandbStream) -> Launch | None:
-        """The start of a `.wandb` file; None while the file does not say when it was."""
-        launch = self._book.find(stream.slot, stream.name, lambda: self._wandb_start(stream))
+        """The start of a `.wandb` file; None while the file does not say when it was, or if the
+        server says that it receives the run from its process."""
+        start = Start(stream.run, stream.slot, stream.name, unless_live=stream.elsewhere)
+        launch = self._book.find(start, lambda: self._wandb_start(stream))
+        if launch is not None and launch.attempt is None:
+            stream.file.elsewhere = True
+            launch = None
         if stream.file.refused and self._config.once:
             raise AppError(stream.file.refused, where=str(stream.file.file.path))
         return launch
@@ -189,10 +203,13 @@ class Collector:
         return 0
 
     def _wandb_start(self, stream: WandbStream) -> int | None:
-        said = stream.file.started_ns()
-        if said is None and self._config.once and not stream.file.refused:
-            return stream.file.file.modified_ns()
-        return said
+        said, now_ns = stream.file.started_ns(), time.time_ns()
+        if said is None and not stream.file.refused:
+            changed_ns = stream.file.file.path.stat().st_mtime_ns
+            ended = self._config.once or now_ns - changed_ns > REST_S * 1e9
+            return changed_ns if ended else None
+        young = said is not None and now_ns - said < LIVE_AFTER_NS
+        return None if stream.elsewhere and young and not self._config.once else said
 
     def _checkpoints(self, events: LogFile, mode: Mode) -> int:
         made = 0

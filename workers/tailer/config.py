@@ -34,7 +34,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class AgentConfig:
-    """One agent: one run, one node.
+    """One agent: one run, one node. run "": `.wandb` files only, each of the run with its W&B id.
 
     torchrun: log folders of torchrun. wandb: files, or folders that will hold them. console:
     what the launcher printed. checkpoints: JSON-lines files of checkpoint events. tensorboard:

@@ -24,3 +24,25 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def append(path: Path, line: bytes) -> None:
+    """Add a line to `path`; a kill in between leaves a part of it that `whole_lines` removes."""
+    new = not path.exists()
+    with path.open("ab") as file:
+        file.write(line + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+    if new:
+        sync_folder(path.parent)
+
+
+def whole_lines(path: Path) -> list[bytes]:
+    """The lines that `append` wrote; one that was not finished is cut off the file."""
+    if not path.exists():
+        return []
+    data = path.read_bytes()
+    end = data.rfind(b"\n") + 1
+    if end < len(data):
+        os.truncate(path, end)
+    return data[:end].splitlines()

@@ -16,16 +16,34 @@ from workers.tailer.sender import gave_up, pause_s
 from workers.tailer.server import Answer, Server, Verdict
 
 log = logging.getLogger(__name__)
+REFUSED_S = 300.0
+"""When a start is announced again that the server does not take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """One start of a run. slot: what runs once per attempt. name: stable id of it in its slot.
+
+    unless_live: it is not to be registered if the server receives the run from its process.
+    resume_step: the step it says that it goes on from.
+    """
+
+    run: str
+    slot: str
+    name: str
+    unless_live: bool = False
+    resume_step: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One start. slot: what runs once per attempt. name: stable id of this start in its slot."""
+    """A registered start. attempt: None if the server receives the run from its process."""
 
     slot: str
     name: str
     started_ns: int
-    attempt: int
+    attempt: int | None
+    run: str = ""
 
 
 class LaunchBook:
@@ -37,69 +55,71 @@ class LaunchBook:
     def __init__(self, config: AgentConfig, server: Server) -> None:
         self.error = ""
         self._config, self._server = config, server
-        self._file = config.state_dir / "launches.json"
-        self._known = {(launch.slot, launch.name): launch for launch in self._load()}
+        self._file = config.state_dir / "launches.jsonl"
+        self._known = {
+            (launch.run or config.run, launch.slot, launch.name): launch for launch in self._load()
+        }
+        self._refused: dict[Start, float] = {}
         self._failures = 0
         self._next_try_s = 0.0
         self._first_failure_s = 0.0
 
-    def find(
-        self,
-        slot: str,
-        name: str,
-        started: Callable[[], int | None],
-        resume_step: int | None = None,
-    ) -> Launch | None:
+    def find(self, start: Start, started: Callable[[], int | None]) -> Launch | None:
         """The start with its attempt number; None while it is unknown (no time yet, no server).
 
         started: its time in Unix ns as the data say it, None if they do not say it yet.
-        resume_step: the step it says that it goes on from.
         """
-        known = self._known.get((slot, name))
-        if known is not None or time.monotonic() < self._next_try_s:
+        known = self._known.get((start.run, start.slot, start.name))
+        again_s = max(self._next_try_s, self._refused.get(start, 0.0))
+        if known is not None or time.monotonic() < again_s:
             return known
         started_ns = started()
-        if started_ns is None:
-            return None
-        step = self._config.resume_step if resume_step is None else resume_step
-        return self._register(slot, name, started_ns, step)
+        return None if started_ns is None else self._register(start, started_ns)
 
     def newest(self, slot_prefix: str = "", before_ns: int | None = None) -> Launch | None:
         """The latest known start, of slots with that prefix, at or before a time."""
         fitting = [
             launch
             for launch in self._known.values()
-            if launch.slot.startswith(slot_prefix)
+            if launch.attempt is not None
+            and launch.slot.startswith(slot_prefix)
             and (before_ns is None or launch.started_ns <= before_ns)
         ]
-        return max(fitting, key=lambda launch: (launch.started_ns, launch.attempt), default=None)
+        return max(
+            fitting, key=lambda launch: (launch.started_ns, launch.attempt or 0), default=None
+        )
 
-    def _register(
-        self, slot: str, name: str, started_ns: int, resume_step: int | None
-    ) -> Launch | None:
+    def _register(self, start: Start, started_ns: int) -> Launch | None:
         started_ns += self._config.time_shift_ns
         answer = self._server.register(
-            self._config.run,
+            start.run,
             {
-                "slot": slot,
-                "launch": name,
+                "slot": start.slot,
+                "launch": start.name,
                 "started_ns": started_ns,
                 "node": self._config.node,
-                "resume_step": resume_step,
+                "resume_step": self._config.resume_step
+                if start.resume_step is None
+                else start.resume_step,
+                **({"unless_live": True} if start.unless_live else {}),
             },
         )
-        attempt = (answer.body or {}).get("attempt")
-        if answer.verdict is not Verdict.TAKEN or not isinstance(attempt, int):
-            self._failed(answer)
+        said = answer.body or {}
+        attempt = said.get("attempt")
+        live = said.get("live") is True
+        if answer.verdict is not Verdict.TAKEN or not (live or isinstance(attempt, int)):
+            self._failed(answer, start)
             return None
         self._failures, self._next_try_s, self.error = 0, 0.0, ""
-        launch = Launch(slot, name, started_ns, attempt)
-        self._known[slot, name] = launch
-        durable.write(self._file, msgspec.json.encode(list(self._known.values())))
-        log.info("%s is attempt %d of %s", name, attempt, self._config.run)
+        number = attempt if isinstance(attempt, int) else None
+        launch = Launch(start.slot, start.name, started_ns, number, start.run)
+        self._known[start.run, start.slot, start.name] = launch
+        durable.append(self._file, msgspec.json.encode(launch))
+        what = "received live, not sent again" if number is None else f"attempt {number}"
+        log.info("%s of run %s: %s", start.name, start.run, what)
         return launch
 
-    def _failed(self, answer: Answer) -> None:
+    def _failed(self, answer: Answer, start: Start) -> None:
         now = time.monotonic()
         self._first_failure_s = self._first_failure_s if self._failures else now
         self._failures += 1
@@ -107,13 +127,18 @@ class LaunchBook:
         log.warning(self.error)
         if self._config.once:
             if answer.verdict is Verdict.NEVER:
-                raise AppError(self.error, where=f"run {self._config.run}")
+                raise AppError(self.error, where=f"run {start.run}")
             failure = gave_up(answer, now - self._first_failure_s, self._config.limits)
             if failure is not None:
                 raise failure
+        if answer.verdict is Verdict.NEVER:
+            # Nothing about this start will change soon, and others must not wait for it.
+            self._refused[start] = now + REFUSED_S
+            return
         self._next_try_s = now + pause_s(self._failures, answer, self._config.limits)
 
     def _load(self) -> list[Launch]:
-        if not self._file.exists():
-            return []
-        return msgspec.json.decode(self._file.read_bytes(), type=list[Launch])
+        old = self._file.with_suffix(".json")
+        found = msgspec.json.decode(old.read_bytes(), type=list[Launch]) if old.exists() else []
+        lines = durable.whole_lines(self._file)
+        return [*found, *(msgspec.json.decode(line, type=Launch) for line in lines)]

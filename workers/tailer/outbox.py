@@ -70,10 +70,11 @@ class Outbox:
         }
         return Content("checkpoints", header, (), 0)
 
-    def keep(self, content: Content, files: Sequence[FollowedFile]) -> None:
-        """Put a batch into the spool with the places its files have reached."""
+    def keep(self, content: Content, files: Sequence[FollowedFile], run: str = "") -> None:
+        """Put a batch into the spool with the places its files have reached. run: if the agent
+        serves several."""
         places = {str(file.path): file.place for file in files}
-        self._spool.add(pack(self._config.run, content, places))
+        self._spool.add(pack(run or self._config.run, content, places))
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from workers.tailer.eventdirs import event_files, group
 from workers.tailer.eventfile import EventFile
 from workers.tailer.followed import FollowedFile, Place
 from workers.tailer.frames import Content
-from workers.tailer.launches import LaunchBook
+from workers.tailer.launches import LaunchBook, Start
 from workers.tailer.outbox import Mode, Outbox, all_or_nothing
 from workers.tailer.rowfile import JsonLines
 from workers.tailer.taken import Begin, Taker
@@ -166,7 +166,10 @@ class Sources:
                 return False
         if launch is None:
             name = stream.start_name(begin)
-            launch = self._book.find(stream.slot, name, lambda: begin.time_ns, begin.resume_step)
+            launch = self._book.find(
+                Start(self._config.run, stream.slot, name, resume_step=begin.resume_step),
+                lambda: begin.time_ns,
+            )
         if launch is None:
             self.waiting = True
             return False

@@ -2,8 +2,9 @@
 
 A batch file holds the body and the places its files have reached, so one rename makes both
 durable at once: after a kill the agent sends the same bytes under the same id and reads on
-behind them. `places.json` holds the places of batches that have left the spool; it is written
-before their files are removed. So the place of a file is the newest in the spool, else that one.
+behind them. `places.jsonl` holds the places of batches that have left the spool, a line a batch; it
+is written before their files are removed. So the place of a file is the newest in the spool, else
+that one. `places.json` has what was in earlier lines.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from workers.tailer.followed import Place
 from workers.tailer.frames import Batch
 
 VERSION = 1
+LINES_BYTES = 1 << 20
+"""Then places.jsonl is taken over into places.json, and begins anew."""
 
 
 class _Meta(msgspec.Struct, frozen=True):
@@ -66,10 +69,11 @@ class Spool:
     def __init__(self, folder: Path) -> None:
         self._waiting_dir, self._dead_dir = folder / "spool", folder / "dead"
         self._places_file = folder / "places.json"
+        self._lines_file = folder / "places.jsonl"
         for path in (self._waiting_dir, self._dead_dir):
             path.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._changed = threading.Condition()
-        self._left = _read_places(self._places_file)
+        self._left = _read_places(self._places_file, self._lines_file)
         self._entries = deque(self._load())
         self._next = max(
             [self._left.next_number, *(entry.meta.number + 1 for entry in self._entries)]
@@ -137,10 +141,15 @@ class Spool:
         return sum(1 for _ in self._dead_dir.glob("*.batch"))
 
     def _leave(self, entry: Entry) -> None:
-        places = {**self._left.places, **entry.meta.places}
-        left = _Places(VERSION, entry.meta.number + 1, places)
-        durable.write(self._places_file, msgspec.json.encode(left))
-        self._left = left
+        line = _Places(VERSION, entry.meta.number + 1, entry.meta.places)
+        durable.append(self._lines_file, msgspec.json.encode(line))
+        self._left = _Places(VERSION, line.next_number, self._left.places | line.places)
+        if self._lines_file.stat().st_size > LINES_BYTES:
+            self._merge_lines()
+
+    def _merge_lines(self) -> None:
+        durable.write(self._places_file, msgspec.json.encode(self._left))
+        self._lines_file.unlink(missing_ok=True)
 
     def _drop(self, entry: Entry) -> None:
         with self._changed:
@@ -172,11 +181,15 @@ def _read_meta(path: Path) -> _Meta:
         ) from error
 
 
-def _read_places(path: Path) -> _Places:
-    if not path.exists():
-        return _Places(VERSION, 0, {})
+def _read_places(path: Path, lines_path: Path) -> _Places:
+    left = _Places(VERSION, 0, {})
     try:
-        return msgspec.json.decode(path.read_bytes(), type=_Places)
+        whole = [path.read_bytes()] if path.exists() else []
+        for line in (*whole, *durable.whole_lines(lines_path)):
+            said = msgspec.json.decode(line, type=_Places)
+            left.places.update(said.places)
+            left = _Places(VERSION, max(left.next_number, said.next_number), left.places)
+        return left
     except msgspec.DecodeError as error:
         raise AppError(
             f"cannot be read ({error})",

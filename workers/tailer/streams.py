@@ -13,7 +13,7 @@ from apps.logs.domain.headers import Clock, read_headers
 from workers.tailer.config import AgentConfig
 from workers.tailer.followed import Place
 from workers.tailer.logfile import LogFile, Origin
-from workers.tailer.wandbfile import WandbFile
+from workers.tailer.wandbfolders import WandbFiles
 
 _ATTEMPT = re.compile(r"attempt_(\d+)")
 _CHANNELS = {"stdout.log": "stdout", "stderr.log": "stderr"}
@@ -31,22 +31,12 @@ class LogStream:
     turn: int = 0
 
 
-@dataclass(slots=True)
-class WandbStream:
-    """One `.wandb` file, one start."""
-
-    slot: str
-    name: str
-    file: WandbFile
-    waiting_s: float | None = None
-
-
 class Discovery:
     """Finds files as they appear. places: path -> how far it was handed over before."""
 
     def __init__(self, config: AgentConfig, places: Mapping[str, Place]) -> None:
         self.torchrun: dict[str, LogStream] = {}
-        self.wandb: dict[Path, WandbStream] = {}
+        self.wandb = WandbFiles(config.wandb, config.run, places)
         self.consoles: dict[Path, LogFile] = {}
         self._config, self._places = config, places
 
@@ -55,12 +45,7 @@ class Discovery:
         for root in self._config.torchrun:
             for path, origin in torchrun_files(root):
                 self._add_torchrun(path, origin)
-        for given in self._config.wandb:
-            for path in wandb_files(given):
-                if path not in self.wandb:
-                    name = f"{path.parent.name}/{path.name}"
-                    file = WandbFile(path, self._places.get(str(path)))
-                    self.wandb[path] = WandbStream("wandb", name, file)
+        self.wandb.look()
         for path in self._config.console:
             if path not in self.consoles and path.exists():
                 self.consoles[path] = self._log_file(path, Origin(path.name, "console"))
@@ -88,13 +73,6 @@ def torchrun_files(root: Path) -> Iterator[tuple[Path, Origin]]:
                     if path.exists():
                         source = "/".join(path.parts[-4:])
                         yield path, Origin(source, channel, int(rank.name))
-
-
-def wandb_files(given: Path) -> list[Path]:
-    """`given` itself, or the `run-*.wandb` files in a wandb folder, by their folder's name."""
-    if given.is_dir():
-        return sorted({*given.glob("run-*.wandb"), *given.glob("*/run-*.wandb")})
-    return [given] if given.exists() else []
 
 
 def _folders(root: Path) -> list[Path]:

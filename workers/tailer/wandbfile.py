@@ -16,31 +16,55 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RecordPiece:
-    """Consecutive records; first is the number of records[0] in the file."""
+    """Consecutive records; first is the number of records[0] in the file.
+
+    damaged: places found damaged on the way, each told once.
+    """
 
     first: int
     records: tuple[bytes, ...]
+    damaged: int = 0
 
 
 class WandbFile:
-    """Takes whole records from a file. refused: why it is not read at all."""
+    """Takes whole records from a file. refused: why it is not read at all.
+
+    elsewhere: it is not read because its process sends the run itself.
+    """
 
     def __init__(self, path: Path, place: Place | None) -> None:
         self.file = FollowedFile(path, place)
         self.refused = ""
-        self._asked_size = -1
+        self.elsewhere = False
+        self._asked_size = self._stuck_size = -1
         self.problems: set[str] = set()
+
+    def is_through(self, size: int) -> bool:
+        """Whether nothing more can be read of the file while it has this size."""
+        return bool(self.refused or self.elsewhere) or size in (
+            self.file.place.offset,
+            self._stuck_size,
+        )
 
     def take(self, budget_bytes: int, *, final: bool = False) -> RecordPiece | None:
         """The next records, up to about `budget_bytes`, and move on; None if there are none."""
-        left = 0 if self.refused else self.file.available()
+        left = self.available()
+        if self.file.place.offset + left == self._stuck_size and not final:
+            return None
         window = max(2 * budget_bytes, FIRST_BYTES)
         while left:
             piece = self._read(min(left, window), budget_bytes, final=final and window >= left)
+            if piece is None and window >= left:
+                # It ends inside a record: of no use to be read again before it has grown.
+                self._stuck_size = self.file.place.offset + left
             if piece is not None or window >= left:
                 return piece
             window *= 2
         return None
+
+    def available(self) -> int:
+        """Bytes that can be read now; 0 if the file is not to be read."""
+        return 0 if self.refused or self.elsewhere else self.file.available()
 
     def started_ns(self) -> int | None:
         """When the run says it started; None until the record that says so is there."""
@@ -61,24 +85,23 @@ class WandbFile:
         place = self.file.place
         data = self.file.read(size)
         try:
-            read = read_records(data, place.offset, final=final)
-            ends = [end for end in read.ends if end <= place.offset + budget_bytes] or read.ends[:1]
-            if len(ends) < len(read.ends):
-                read = read_records(data[: ends[-1] - place.offset], place.offset)
+            read = read_records(data, place.offset, final=final, most_bytes=budget_bytes)
         except BadPayload as error:
             self._refuse(error)
             return None
-        self._report(read.problems)
-        if read.next_offset == place.offset:
+        damaged = self._report(read.problems)
+        if read.next_offset == place.offset and not damaged:
             return None
         self.file.advance(read.next_offset - place.offset, records=len(read.records))
-        return RecordPiece(place.records, tuple(read.records))
+        return RecordPiece(place.records, tuple(read.records), damaged)
 
-    def _report(self, problems: list[str]) -> None:
-        for problem in problems:
-            if problem not in self.problems:
-                self.problems.add(problem)
-                log.warning("%s: %s", self.file.path, problem)
+    def _report(self, problems: list[str]) -> int:
+        """How many of the problems are new."""
+        new = set(problems) - self.problems
+        for problem in sorted(new):
+            log.warning("%s: %s", self.file.path, problem)
+        self.problems |= new
+        return len(new)
 
     def _refuse(self, error: BadPayload) -> None:
         self.refused = str(error)

@@ -60,13 +60,18 @@ def write_alert(envelope: Envelope, alert: ScriptAlert) -> Written:
     run_id, now_ns = envelope.run_id, envelope.received_ns
     attempt = runs.settle_attempt(run_id, envelope.attempt, now_ns).number
     said = replace(alert, step=runs_store.last_step(run_id, attempt))
+    return Written(frozenset({attempt}), report(envelope, attempt, said))
+
+
+def report(envelope: Envelope, attempt: int, said: ScriptAlert) -> Mapping[str, int]:
+    """Makes the alert a finding of the attempt; what to count."""
+    run_id, now_ns = envelope.run_id, envelope.received_ns
     done = incidents.report(run_id, attempt, said, now_ns)
     alerts.plan(done.changes, now_ns)
     tell = partial(live.publish, envelope.run_key, step=None, what=["incidents"])
     transaction.on_commit(tell)
-    counts = {
+    return {
         "wandb_alerts": 1,
         "repeated_alerts": int(done.kept and not done.fresh),
         "alerts_not_kept": int(not done.kept),
     }
-    return Written(frozenset({attempt}), counts)

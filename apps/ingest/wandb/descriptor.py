@@ -35,6 +35,12 @@ _MESSAGES: dict[str, Fields] = {
         "start_time": (17, "Time", False),
         "resumed": (18, "bool", False),
     },
+    "Alert": {
+        "title": (1, "bytes", False),
+        "text": (2, "bytes", False),
+        "level": (3, "bytes", False),
+        "wait_ms": (4, "int", False),
+    },
     "Exit": {"exit_code": (1, "int", False), "runtime": (2, "int", False)},
     "Environment": {
         "started_at": (3, "Time", False),

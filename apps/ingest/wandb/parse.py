@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from google.protobuf.message import DecodeError
 
-from apps.core.records import MetricRow
+from apps.core.records import FindingSeverity, MetricRow
+from apps.incidents.domain.script_alert import TEXT_LENGTH, TITLE_LENGTH, ScriptAlert
 from apps.ingest import frames
 from apps.ingest.wandb.descriptor import MESSAGES
 from apps.ingest.wandb.extras import EXACT, extra_of
@@ -42,6 +43,8 @@ __all__ = [
 
 _LAST_STEP = 2**62
 _LAST_TIME_S = 9_000_000_000
+_LONGEST_WAIT_MS = 24 * 3_600_000
+ALERT_LEVELS: Final = {"WARN": FindingSeverity.WARN, "ERROR": FindingSeverity.PAGE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,10 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True)
 class WandbBody:
-    """A posted body, opened. records: protobuf payloads; record i is number first_record + i."""
+    """A posted body, opened. records: protobuf payloads; record i is number first_record + i.
+
+    damaged: places of the file before or among them that could not be read.
+    """
 
     attempt: int
     file: str
@@ -85,6 +91,7 @@ class WandbBody:
     first_record: int
     time_shift_ns: int
     records: tuple[bytes, ...]
+    damaged: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +101,9 @@ class WandbBatch:
     rows: step and time of the history line; see values.Numbers for what counts as a number.
     summary, config: merged updates, strict JSON (non-finite numbers as strings), nested keys
     joined with "/" in summary and as written at the top level of config.
-    skipped: values left out, by kind. problems: records that could not be read, with their number.
+    alerts: what `run.alert` said, at the step and time of the row before; told late, so `copied`.
+    skipped: values and records left out, by kind. problems: records that could not be read, with
+    their number.
     """
 
     rows: tuple[MetricRow, ...]
@@ -105,6 +114,7 @@ class WandbBatch:
     run: RunFacts | None
     exit_code: int | None
     preempting: bool
+    alerts: tuple[ScriptAlert, ...]
     skipped: Mapping[str, int]
     problems: tuple[str, ...]
 
@@ -124,6 +134,7 @@ class _Collector:
     run: dict[str, Any] = field(default_factory=dict)
     exit_code: int | None = None
     preempting: bool = False
+    alerts: list[ScriptAlert] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
@@ -135,6 +146,7 @@ class _Header(msgspec.Struct, frozen=True):
     lengths: list[frames.Whole]
     node: frames.Node | None = None
     time_shift_ns: frames.Shift = 0
+    damaged: Annotated[int, msgspec.Meta(ge=0, lt=2**31)] = 0
 
 
 def parse_body(body: bytes) -> WandbBody:
@@ -147,6 +159,7 @@ def parse_body(body: bytes) -> WandbBody:
         first_record=header.first_record,
         time_shift_ns=header.time_shift_ns,
         records=tuple(frames.cut(rest, header.lengths, "header.lengths")),
+        damaged=header.damaged,
     )
 
 
@@ -174,6 +187,7 @@ def decode(
         run=RunFacts(**collector.run) if collector.run else None,
         exit_code=collector.exit_code,
         preempting=collector.preempting,
+        alerts=tuple(collector.alerts),
         skipped=dict(collector.numbers.skipped),
         problems=tuple(collector.problems),
     )
@@ -351,6 +365,33 @@ def _preempting(collector: _Collector, data: bytes) -> None:
     collector.preempting = True
 
 
+def _alert(collector: _Collector, data: bytes) -> None:
+    """No time is in the record: it gets that of the row before it."""
+    message = MESSAGES["Alert"].FromString(data)
+    title, text, level = (key_text(getattr(message, name)) for name in ("title", "text", "level"))
+    newest = collector.rows[-1] if collector.rows else None
+    collector.alerts.append(
+        ScriptAlert(
+            title=title[:TITLE_LENGTH] or "untitled",
+            text=text[:TEXT_LENGTH],
+            severity=ALERT_LEVELS.get(level.upper(), FindingSeverity.INFO),
+            wait_ns=min(max(message.wait_ms, 0), _LONGEST_WAIT_MS) * 1_000_000,
+            at_ns=newest.time_ns if newest else collector.now_ns,
+            step=newest.step if newest else None,
+            copied=True,
+        )
+    )
+
+
+def _left_out(kind: str) -> Callable[[_Collector, bytes], None]:
+    """A record that Lastgood does not keep: it is counted."""
+
+    def reader(collector: _Collector, data: bytes) -> None:
+        collector.numbers.skipped[kind] += 1
+
+    return reader
+
+
 def _ignore(collector: _Collector, data: bytes) -> None:
     """A record without facts for Lastgood (files, telemetry, metric definitions, ...)."""
 
@@ -364,6 +405,10 @@ _READERS: Mapping[int, Callable[[_Collector, bytes], None]] = {
     13: _output,
     17: _run,
     18: _exit,
+    8: _left_out("artifact"),
+    9: _left_out("tensorboard folder"),
+    10: _alert,
     23: _preempting,
+    25: _left_out("use of an artifact"),
     26: _environment,
-} | dict.fromkeys((6, 8, 9, 10, 11, 12, 20, 21, 22, 24, 25, 27, 100), _ignore)
+} | dict.fromkeys((6, 11, 12, 20, 21, 22, 24, 27, 100), _ignore)

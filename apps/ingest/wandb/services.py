@@ -126,3 +126,11 @@ def _oldest_ns() -> int:
         raise services.Refused(
             "the stream does not answer", status=503, retry_after_s=2, hint="send it again"
         ) from error
+
+
+def received_live(key: str, launch: LaunchSeen) -> bool:
+    """Whether a `wandb` client has sent the run here, and this start of a file is not known yet."""
+    run = runs_store.get_run(runs.check_key(key))
+    if run is None or runs_store.launch_attempt(run.id, launch) is not None:
+        return False
+    return store.process(run.id) is not None or runs_store.knows_slot(run.id, f"{SLOT}:")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from django.db.models import Sum
 
@@ -11,8 +14,13 @@ from apps.core.errors import BadPayload
 from apps.core.sql import execute
 from apps.ingest.models import WandbFile, WandbProcess
 from apps.ingest.wandb.lines import EVENTS, HISTORY, NUMBERED, Piece, stamp_ns
+from apps.ingest.wandb.parse import WandbBody
 from apps.ingest.wandb.values import storable
 from apps.logs.domain.coverage import Accepted, Coverage, accept
+
+RECORDS: Final = ".wandb"
+"""What the records of a file are kept under, beside the files of file_stream; its writer is a hash
+of the file's name, its first_ns the CRC of record 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,3 +163,46 @@ def _check_first(row: WandbFile, piece: Piece) -> None:
             hint="two processes wrote one W&B run at once, or two copies of it were synced",
         )
     row.first_ns = first_ns
+
+
+@dataclass(frozen=True, slots=True)
+class FreshRecords:
+    """Records of a `.wandb` file that were new; the first is number first_record of the file."""
+
+    records: Sequence[bytes]
+    first_record: int
+    repeated: int
+    gaps: int
+    missing: int
+
+
+def take_records(writer: Writer, body: WandbBody) -> FreshRecords:
+    """The records of the body that are not stored yet; they count as stored from here on.
+
+    An agent that lost its state cuts the file at other places: the numbers of the records tell.
+    Holds no lock: the caller holds the run's row. BadPayload if the file is another one.
+    """
+    name = hashlib.blake2b(writer.name.encode(), digest_size=16).hexdigest()
+    key = {"run_id": writer.run_id, "attempt": writer.attempt, "writer": name, "file": RECORDS}
+    row = WandbFile.objects.filter(**key).first() or WandbFile(**key, end_line=0, gaps=[])
+    if body.records and not body.first_record:
+        first = zlib.crc32(body.records[0])
+        if row.first_ns not in (None, first):
+            raise BadPayload(
+                "another file of this name has been read for this attempt",
+                where="header.file",
+                hint="each start of a run is announced (POST .../launches) and has its own attempt",
+            )
+        row.first_ns = first
+    before = Coverage(row.end_line, tuple((start, end) for start, end in row.gaps))
+    numbers = range(body.first_record, body.first_record + len(body.records))
+    found = accept(before, numbers.start, numbers.stop, numbers)
+    row.end_line, row.gaps = found.coverage.end, [list(gap) for gap in found.coverage.gaps]
+    row.save()
+    return FreshRecords(
+        records=[body.records[number] for number in found.keep],
+        first_record=body.first_record + (found.keep[0] if found.keep else 0),
+        repeated=len(body.records) - len(found.keep),
+        gaps=int(found.opened is not None),
+        missing=found.coverage.missing() - before.missing(),
+    )

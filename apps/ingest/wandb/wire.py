@@ -54,14 +54,16 @@ class _Reader:
         return self.base + len(self.data)
 
 
-def read_records(data: bytes, offset: int = 0, *, final: bool = False) -> WireRead:
+def read_records(
+    data: bytes, offset: int = 0, *, final: bool = False, most_bytes: int | None = None
+) -> WireRead:
     """The records of `data`, the bytes of a `.wandb` file from position `offset` on.
 
     offset: 0, or the next_offset of an earlier call. Stops before an incomplete tail, which is
     read again by the next call; with `final` the file will not grow and such a tail is a problem.
     A chunk with a wrong checksum or length costs the rest of its block: reading goes on with the
     next one, and the place is named in `problems`. Raises BadPayload if the file is not a `.wandb`
-    file. About 78,000 records or 140 MB per CPU second.
+    file. most_bytes: stop behind the first record that ends so far or further from `offset`.
     """
     start = offset
     if offset == 0:
@@ -77,13 +79,36 @@ def read_records(data: bytes, offset: int = 0, *, final: bool = False) -> WireRe
     reader = _Reader(data, offset, final, start, start)
     if start and not offset and data[:7] != HEADER:
         reader.problems.append(f"byte 4: unknown file version {data[4:7].hex()}, read as e1be00")
-    while _next_chunk(reader):
-        pass
+    stop = reader.size if most_bytes is None else offset + most_bytes
+    while True:
+        _whole_records(reader, stop)
+        if (reader.records and reader.resume >= stop) or not _next_chunk(reader):
+            break
     return WireRead(reader.records, reader.resume, reader.problems, reader.ends)
 
 
 def _cut_header(data: bytes, *, final: bool) -> list[str]:
     return [f"byte 0: the file ends inside its header ({len(data)} bytes)"] if final else []
+
+
+def _whole_records(reader: _Reader, stop: int) -> None:
+    """Read records of one chunk each while nothing is odd: four times as fast as one by one."""
+    if reader.parts:
+        return
+    data, view, size, base = reader.data, memoryview(reader.data), len(reader.data), reader.base
+    at = reader.position - base
+    while at + base < stop and at + CHUNK_HEADER_BYTES <= size:
+        left = BLOCK_BYTES - (at + base) % BLOCK_BYTES
+        if left < CHUNK_HEADER_BYTES:
+            break
+        crc, length, kind = _CHUNK.unpack_from(data, at)
+        end = at + CHUNK_HEADER_BYTES + length
+        if kind != FULL or end > size or end - at > left or zlib.crc32(view[at + 6 : end]) != crc:
+            break
+        reader.records.append(data[at + CHUNK_HEADER_BYTES : end])
+        reader.ends.append(end + base)
+        at = end
+    reader.position = reader.resume = at + base
 
 
 def _next_chunk(reader: _Reader) -> bool:

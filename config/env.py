@@ -42,6 +42,7 @@ TABLE: tuple[Setting, ...] = (
     Setting("PUBLIC_URL", "str", "", "How people reach the site; used in mails and orders."),
     Setting("EVENTS_URL", "str", "", "Public address of /events; unset: same host, PORT + 1."),
     Setting("ALLOWED_HOSTS", "str", "127.0.0.1,localhost,[::1]", "Host names the site answers to."),
+    Setting("TRUSTED_PROXIES", "int", "0", "Proxies before web that append to X-Forwarded-For."),
     Setting("INGEST_ACK", "always|everysec|commit", "always", "What an ingest answer waits for."),
     Setting("INGEST_MAX_BODY_BYTES", "int", "16777216", "Largest compressed ingest body."),
     Setting("INGEST_MAX_INFLATED_BYTES", "int", "67108864", "Largest body after inflating."),

@@ -135,6 +135,20 @@ def use_login_link(secret: str) -> User | None:
     return user
 
 
+def note_login(user: User, address: str) -> None:
+    """Somebody has signed in with a password."""
+    person = actor_of(user)
+    what = f"user {user.get_username()}"
+    audit(person or SYSTEM, "login.by_password", what, after={"address": address})
+
+
+def note_refused_login(address: str, reason: str) -> None:
+    """A try to sign in with a password failed. What was typed is not kept: people type passwords
+    where their name belongs."""
+    stranger = Actor("stranger", address, frozenset())
+    audit(stranger, "login.refused", "a name and a password", reason=reason)
+
+
 def audit(
     actor: Actor,
     action: str,

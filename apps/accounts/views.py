@@ -1,12 +1,19 @@
-"""The one-time login link, like a notebook server's."""
+"""Signing in: with the one-time link, like a notebook server's, or with a password."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib.auth import login
+from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.views import LoginView
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
-from apps.accounts import services
+from apps.accounts import services, throttle
+from apps.core.clock import now_ns
+from apps.core.http import client_address
 
 
 def login_by_link(request: HttpRequest, secret: str) -> HttpResponse:
@@ -21,3 +28,38 @@ def login_by_link(request: HttpRequest, secret: str) -> HttpResponse:
         return render(request, "accounts/link_used.html", status=410)
     login(request, user, backend="django.contrib.auth.backends.ModelBackend")
     return redirect("/")
+
+
+class SignIn(LoginView):
+    """Name and password, a bounded number of times; each try leaves a line in the audit trail."""
+
+    template_name = "accounts/login.html"
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """429 with Retry-After for a try too many, whatever the password."""
+        tried = throttle.take(self._name(), client_address(request), now_ns())
+        if not tried.wait_s:
+            return super().post(request, *args, **kwargs)
+        if tried.first:
+            services.note_refused_login(client_address(request), "too many tries")
+        context = {"wait_minutes": -(-tried.wait_s // 60)}
+        answer = render(request, "accounts/too_many.html", context, status=429)
+        answer["Retry-After"] = str(tried.wait_s)
+        return answer
+
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        """Signs in; the line in the audit trail is in the same transaction."""
+        address = client_address(self.request)
+        with transaction.atomic():
+            answer = super().form_valid(form)
+            services.note_login(form.get_user(), address)
+        throttle.forget(self._name(), address)
+        return answer
+
+    def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
+        """The page again, in the same words for a wrong name and a wrong password."""
+        services.note_refused_login(client_address(self.request), "wrong name or password")
+        return super().form_invalid(form)
+
+    def _name(self) -> str:
+        return self.request.POST.get("username", "")

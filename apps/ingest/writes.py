@@ -14,7 +14,7 @@ from apps.core.records import MetricRow, NodeEvent
 from apps.ingest.checkpoints.parse import CheckpointBatch
 from apps.ingest.envelope import Envelope
 from apps.ingest.logs.parse import LogBatch
-from apps.ingest.metrics.parse import MetricBatch
+from apps.ingest.metrics.parse import MetricBatch, check_names
 from apps.ingest.wandb import extras_store
 from apps.ingest.wandb.parse import ConsoleLine, SystemSample
 from apps.logs import store as logs
@@ -47,6 +47,7 @@ def add_rows(
     restarts=False: of one of several processes that count steps of their own, so that a lower
     step says nothing.
     """
+    check_names(set().union(*(row.values for row in rows)), "history")
     place = runs.place_rows if restarts else _place_whole
     names = ("late_rows", "nonfinite_values", "duplicate_steps", "points")
     counts = Counter(dict.fromkeys(names, 0))

@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from apps.ingest import store as ingest
 from apps.ingest.digest import digest
+from apps.ingest.metrics.parse import MAX_KEYS
 from apps.metrics import store as metrics
 from apps.metrics.models import Keyset
 from apps.metrics.store import names
@@ -52,6 +53,14 @@ def test_a_body_with_such_a_summary_is_written_and_counts_it(run_id):
     assert (done.written, done.quarantined) == (1, 0)
     counted = ingest.counters(run_id)
     assert (counted["points"], counted["skipped: summary too large"]) == (1, 1)
+
+
+def test_a_wandb_body_has_a_bounded_number_of_names(run_id):
+    line = orjson.dumps({"_step": 1, **{f"loss_of_{n}": 1.0 for n in range(MAX_KEYS + 1)}}).decode()
+    files = {"wandb-history.jsonl": {"offset": 0, "content": [line]}}
+    done = digest([envelope("file_stream", orjson.dumps({"files": files}), run_id=run_id)])
+    assert (done.written, done.quarantined) == (0, 1)
+    assert "more than 20000 different names" in ingest.quarantined(1)[0].reason
 
 
 def send(run_id, step, *logged):

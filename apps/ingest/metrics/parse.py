@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sized
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
@@ -53,13 +53,18 @@ def _rows(rows: list[Any], received_ns: int) -> Iterator[MetricRow]:
     for at, row in enumerate(rows):
         read = _row(row, f"rows[{at}]", received_ns)
         names.update(read.values)
-        if len(names) > MAX_KEYS:
-            raise BadPayload(
-                f"more than {MAX_KEYS} different names in a body",
-                where=f"rows[{at}].values",
-                hint="is a number part of the names?",
-            )
+        check_names(names, f"rows[{at}].values")
         yield read
+
+
+def check_names(names: Sized, where: str) -> None:
+    """Raises BadPayload for a body with more than MAX_KEYS different names."""
+    if len(names) > MAX_KEYS:
+        raise BadPayload(
+            f"more than {MAX_KEYS} different names in a body",
+            where=where,
+            hint="is a number part of the names?",
+        )
 
 
 def _json(body: bytes) -> Any:

@@ -61,11 +61,11 @@ def take(name: str, address: str, now_ns: int, policy: ThrottlePolicy | None = N
     The answer depends on what was typed only, never on whether there is such a person.
     """
     policy = policy or ThrottlePolicy()
-    args = [now_ns // 1_000_000, policy.window_s * 1_000, secrets.token_hex(8)]
-    bounds = [policy.of_name, policy.of_address]
+    times: list[str | int] = [now_ns // 1_000_000, policy.window_s * 1_000]
+    args = [*times, secrets.token_hex(8), policy.of_name, policy.of_address]
     try:
         script = valkey.client().register_script(_TRY)
-        wait_ms, first = script(keys=_keys(name, address), args=[*args, *bounds])
+        wait_ms, first = script(keys=_keys(name, address), args=args)
     except redis.RedisError:
         log.warning("login.not_throttled", extra={"reason": "valkey is away"})
         return Try()

@@ -8,6 +8,8 @@ keys make the repeat harmless.
 from __future__ import annotations
 
 import logging
+import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db import transaction
@@ -18,6 +20,7 @@ from apps.core.clock import now_ns as clock_ns
 from apps.core.database import SERVER_TROUBLE
 from apps.incidents import services as incidents
 from apps.ingest import store
+from apps.ingest.pace import Pace
 from apps.logs import services as logs
 from apps.metrics import services as metrics
 from apps.rollbacks import services as rollbacks
@@ -25,6 +28,10 @@ from apps.runs import store as runs
 
 RETRY_NS = 60_000_000_000
 """When an analysis that failed is tried again."""
+
+ROUND_S = 2.0
+"""How long a writer analyses before it reads the stream again, if one analysis does not take more.
+"""
 
 log = logging.getLogger(__name__)
 
@@ -77,6 +84,23 @@ def bring_up_to_date(run_id: int, run_key: str, attempt: int) -> None:
         store.fail_analysis(run_id, attempt, error=reason, again_at_ns=started_ns + RETRY_NS)
         outcome = Outcome(None, ("incidents",))
     live.publish(run_key, step=outcome.step, what=outcome.what)
+
+
+def bring_all_up_to_date(
+    attempts: Iterable[tuple[int, str, int]], pace: Pace, budget_s: float = ROUND_S
+) -> int:
+    """Analyses (run_id, run_key, attempt) one after the other, at least one, until budget_s is
+    used up; how many. The rest, and what rests, stays due."""
+    end_s, done = time.monotonic() + budget_s, 0
+    for run_id, run_key, attempt in attempts:
+        start_s = time.monotonic()
+        if done and start_s > end_s:
+            break
+        if pace.may((run_id, attempt), start_s):
+            bring_up_to_date(run_id, run_key, attempt)
+            pace.ended((run_id, attempt), start_s, time.monotonic())
+            done += 1
+    return done
 
 
 def due(now_ns: int) -> list[tuple[int, str, int]]:

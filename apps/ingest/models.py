@@ -73,7 +73,7 @@ class Analysis(models.Model):
     class Meta:
         indexes = [
             models.Index(
-                fields=["run_id"],
+                models.F("analysed_ns").asc(nulls_first=True),
                 condition=~models.Q(written=models.F("seen")) | models.Q(again_at_ns__isnull=False),
                 name="ix_analysis_due",
             )

@@ -207,14 +207,16 @@ def analysis_errors(run_id: int) -> list[tuple[int, str]]:
 
 
 def analysis_due(now_ns: int, limit: int = 100) -> list[tuple[int, int]]:
-    """(run, attempt) that have unanalysed data, or an appointment that has come.
+    """(run, attempt) that have unanalysed data, or an appointment that has come; those that were
+    not looked at for longest come first.
 
     What failed waits for its appointment, whatever arrives. -- uses ix_analysis_due
     """
     left = ~Q(written=F("seen")) & Q(error="")
     rows = Analysis.objects.filter(left | Q(again_at_ns__lte=now_ns))
-    # Not by attempt as well: Postgres would then read the whole primary key for its order.
-    return list(rows.order_by("run_id").values_list("run_id", "attempt")[:limit])
+    # Not by run: the first ones would take the time of those behind.
+    fair = rows.order_by(F("analysed_ns").asc(nulls_first=True))
+    return list(fair.values_list("run_id", "attempt")[:limit])
 
 
 def analysis_behind(run_id: int) -> int:

@@ -6,13 +6,15 @@ from celery import shared_task
 
 from apps.core.clock import now_ns
 from apps.core.queue import Job
-from apps.ingest.analyse import bring_up_to_date, due
+from apps.ingest.analyse import bring_all_up_to_date, due
+from apps.ingest.pace import Pace
+
+BUDGET_S = 8.0
+"""Less than the time to the next call, so that calls do not pile up."""
+_pace = Pace()
 
 
 @shared_task(name=Job.DETECT_CATCH_UP.value)
 def catch_up() -> int:
-    """Analyse every attempt that is behind or asked to be looked at again; how many there were."""
-    behind = due(now_ns())
-    for run_id, run_key, attempt in behind:
-        bring_up_to_date(run_id, run_key, attempt)
-    return len(behind)
+    """Analyse attempts that are behind or asked to be looked at again; how many it were."""
+    return bring_all_up_to_date(due(now_ns()), _pace, BUDGET_S)

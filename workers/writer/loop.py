@@ -17,6 +17,7 @@ from apps.core.errors import AppError, BadPayload
 from apps.ingest import analyse, store, stream
 from apps.ingest.digest import Digested, digest
 from apps.ingest.envelope import Envelope, unpack
+from apps.ingest.pace import Pace
 from apps.ingest.poison import park
 
 log = logging.getLogger(__name__)
@@ -46,6 +47,7 @@ class Writer:
         self.name = name
         self.policy = policy or WriterPolicy()
         self.stopping = threading.Event()
+        self.pace = Pace()
 
     def run(self) -> None:
         """Works until `stopping` is set; waits out a Postgres or Valkey that is away."""
@@ -131,14 +133,12 @@ class Writer:
             envelopes.append(envelope)
         result = digest(envelopes)
         stream.done(entries)
-        for run_id, key, attempt in sorted(result.touched):
-            analyse.bring_up_to_date(run_id, key, attempt)
+        analyse.bring_all_up_to_date(sorted(result.touched), self.pace)
         return result
 
     def analyse_due(self) -> None:
         """Attempts that asked to be looked at again, or whose writer died before analysing."""
-        for run_id, key, attempt in analyse.due(now_ns()):
-            analyse.bring_up_to_date(run_id, key, attempt)
+        analyse.bring_all_up_to_date(analyse.due(now_ns()), self.pace)
 
 
 def _deadly(entry: stream.Entry) -> AppError:

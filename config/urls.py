@@ -10,5 +10,7 @@ urlpatterns = [
     path("", include("config.urls_api")),
     path("", include("apps.dashboard.urls")),
 ]
+handler400 = "apps.core.http.bad_request"
+handler403 = "apps.core.http.forbidden"
 handler404 = "apps.core.http.not_found"
 handler500 = "apps.core.http.server_error"

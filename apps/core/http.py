@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import orjson
 from django.conf import settings
-from django.core.exceptions import DisallowedHost
+from django.core.exceptions import DisallowedHost, RequestDataTooBig, TooManyFieldsSent
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.request import split_domain_port
-from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.utils.http import url_has_allowed_host_and_scheme
 
+from apps.core.database import is_trouble
 from apps.core.plain import plain
 
 DOCS = "/api/v1/docs"
@@ -41,18 +44,58 @@ def _wants_json(request: HttpRequest) -> bool:
     return request.path.startswith(("/api/", "/health/"))
 
 
+def _page(name: str, status: int, **context: Any) -> HttpResponse:
+    """A page about an error. Without the request: who asks would be looked up in the database, and
+    the host be checked again, while one of them may be what is wrong."""
+    return HttpResponse(render_to_string(name, context), status=status)
+
+
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """404 as JSON below /api, as a page elsewhere."""
     if _wants_json(request):
         return json_error(404, "not found", where=request.path)
-    return render(request, "404.html", status=404)
+    return _page("404.html", 404)
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """400, or 413 for a form that is too large. What was wrong with it is in the log only."""
+    large = isinstance(exception, RequestDataTooBig | TooManyFieldsSent)
+    status, words = (413, "too large") if large else (400, "the request is not understood")
+    if _wants_json(request):
+        return json_error(status, words, where=request.path)
+    return _page(f"{status}.html", status)
+
+
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """403 as JSON below /api, as a page elsewhere."""
+    if _wants_json(request):
+        return json_error(403, "not allowed", where=request.path)
+    return _page("403.html", 403)
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """403 for a form without the token of its page, with the way back to that page."""
+    if _wants_json(request):
+        return json_error(403, "this needs the CSRF token of the session", where=request.path)
+    back = request.headers.get("Referer", "")
+    own = url_has_allowed_host_and_scheme(back, {request.get_host()})
+    return _page("403_csrf.html", 403, back=back if own else "/")
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """500 without a trace; the log has it."""
+    """500 without a trace; the log has it. 503 if Postgres is away or not migrated yet."""
+    error = sys.exception()
+    if isinstance(error, Exception) and is_trouble(error):
+        answer = _error(request, 503, "the database does not answer", "try again in a moment")
+        answer["Retry-After"] = "5"
+        return answer
+    return _error(request, 500, "internal error", "see the server log")
+
+
+def _error(request: HttpRequest, status: int, words: str, hint: str) -> HttpResponse:
     if _wants_json(request):
-        return json_error(500, "internal error", where=request.path, hint="see the server log")
-    return render(request, "500.html", status=500)
+        return json_error(status, words, where=request.path, hint=hint)
+    return _page(f"{status}.html", status)
 
 
 def client_address(request: HttpRequest) -> str:

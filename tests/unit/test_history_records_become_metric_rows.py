@@ -1,15 +1,16 @@
 """W&B history lines -> MetricRow: what is a number, what is skipped, which step and time."""
 
+import json
 import math
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apps.ingest.wandb import parse
 from apps.ingest.wandb.descriptor import MESSAGES
 from apps.ingest.wandb.parse import decode
-from apps.ingest.wandb.values import usual_items
-from tests.wandb_records import history, record
+from tests.wandb_records import history, items, record
 
 NOW = 1_800_000_000_000_000_000
 
@@ -138,25 +139,24 @@ def test_an_unreadable_record_is_a_problem_with_its_number_and_the_next_one_is_r
     ]
 
 
-@given(
-    st.dictionaries(st.text(max_size=140), st.floats(allow_nan=False) | st.integers(), max_size=20)
+LOGGED = st.dictionaries(
+    st.text(max_size=12) | st.sampled_from(["_step", 'a"b', "a\\b", "k" * 128, "h/_type", "é"]),
+    st.floats() | st.integers() | st.sampled_from(["NaN", "x" * 130, None, True, [1], {"a": 1}]),
+    max_size=8,
 )
-def test_the_fast_reader_and_protobuf_agree(logged):
-    texts = {key: repr(value).encode() for key, value in logged.items()}
-    message = MESSAGES["History"](
-        item=[MESSAGES["Item"](nested_key=[k.encode()], value_json=v) for k, v in texts.items()]
-    )
-    data = message.SerializeToString()
-    keys, found, at = usual_items(data)
-    rest = MESSAGES["History"].FromString(data[at:]).item
 
-    assert dict(
-        zip(
-            keys + [item.nested_key[0] for item in rest],
-            found + [item.value_json for item in rest],
-            strict=True,
-        )
-    ) == {key.encode(): text for key, text in texts.items()}
+
+@given(st.lists(LOGGED, max_size=5))
+def test_many_records_at_once_say_what_protobuf_says_of_each(logged):
+    records = [history({"_step": 3} | row) for row in logged]
+    texts = [{key: json.dumps(value) for key, value in row.items()} for row in logged]
+    summaries = [record("summary", MESSAGES["Updates"](update=items(**row))) for row in texts]
+    found = decode(records + summaries, now_ns=NOW)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parse, "objects", lambda payloads: [None] * len(payloads))
+        slow = decode(records + summaries, now_ns=NOW)
+
+    assert repr(found) == repr(slow)
 
 
 @given(st.binary(max_size=200))

@@ -77,6 +77,7 @@ app.conf.update(
         "workers.tasks.detect",
         "workers.tasks.ingest",
         "workers.tasks.metrics",
+        "workers.tasks.retention",
         "workers.tasks.rollbacks",
     ),
 )

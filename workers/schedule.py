@@ -42,6 +42,12 @@ SCHEDULE = (
         "that stays would send every later restart back again",
     ),
     Periodic(Job.METRICS_COMPACT, 300.0, "merges small metric blocks, so that reading stays fast"),
+    Periodic(
+        Job.RETENTION_EXPIRE,
+        3600.0,
+        "drops expired sessions and login links, old quarantined bodies and uploaded files; they "
+        "would fill the disk in the end",
+    ),
     Periodic(Job.INGEST_FORGET, 3600.0, "drops old batch ids, which nobody sends again"),
 )
 

@@ -6,7 +6,7 @@ import secrets
 import string
 import time
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser, User
@@ -20,6 +20,8 @@ from apps.core.errors import AppError
 
 OPERATORS = "operators"
 LINK_LIFE = timedelta(hours=12)
+LINK_KEPT = timedelta(days=7)
+"""How long a link that has ended is told from one that never was."""
 TOKEN_CACHE_S = 10.0
 """How long a verified token is trusted without asking Postgres: revocation takes this long."""
 
@@ -147,6 +149,14 @@ def note_refused_login(address: str, reason: str) -> None:
     where their name belongs."""
     stranger = Actor("stranger", address, frozenset())
     audit(stranger, "login.refused", "a name and a password", reason=reason)
+
+
+def drop_expired(now: datetime) -> dict[str, int]:
+    """Drops sessions that have ended and links that ended LINK_KEPT ago; how many of each."""
+    sessions = 0
+    while dropped := store.drop_sessions(now):
+        sessions += dropped
+    return {"sessions": sessions, "login links": store.drop_login_links(now - LINK_KEPT)}
 
 
 def audit(

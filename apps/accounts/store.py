@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
 
 from apps.accounts.models import ApiToken, AuditEntry, LoginLink
 from apps.accounts.records import Actor, AuditRow
@@ -55,6 +56,18 @@ def use_login_link(secret: str, now: datetime) -> User | None:
     link.used_at = now
     link.save(update_fields=["used_at"])
     return link.user
+
+
+def drop_login_links(before: datetime) -> int:
+    """Drops links that ended before a time; how many."""
+    return LoginLink.objects.filter(expires_at__lt=before).delete()[0]
+
+
+def drop_sessions(before: datetime, limit: int = 5_000) -> int:
+    """Drops the oldest `limit` sessions that ended before a time; how many. -- its expiry index"""
+    old = Session.objects.filter(expire_date__lt=before).order_by("expire_date")
+    keys = list(old.values_list("session_key", flat=True)[:limit])
+    return Session.objects.filter(session_key__in=keys, expire_date__lt=before).delete()[0]
 
 
 def owner() -> User:

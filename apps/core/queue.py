@@ -17,6 +17,7 @@ class Job(StrEnum):
     DETECT_CATCH_UP = "detect.catch_up"
     INGEST_FORGET = "ingest.forget"
     METRICS_COMPACT = "metrics.compact"
+    RETENTION_EXPIRE = "retention.expire"
     ROLLBACKS_SYNC = "rollbacks.sync"
 
 

@@ -133,6 +133,23 @@ def _as_sent(kept: Envelope) -> Envelope:
     return msgspec.structs.replace(kept, run_key=runs.keys([kept.run_id]).get(kept.run_id, ""))
 
 
+def drop_old_quarantine(now: datetime) -> int:
+    """Drops bodies that lay in quarantine for KEEP_QUARANTINE_DAYS, a few at a time; how many.
+
+    Each run counts its own as `quarantine_expired`.
+    """
+    days, total = settings.KEEP_QUARANTINE_DAYS, 0
+    while days:
+        with transaction.atomic():
+            dropped = store.forget_quarantined(now - timedelta(days=days))
+            for run_id, bodies in dropped.items():
+                store.count(run_id, {"quarantine_expired": bodies})
+        if not dropped:
+            break
+        total += sum(dropped.values())
+    return total
+
+
 def forget_batches(now: datetime) -> int:
     """Drops dedupe keys older than KEEP_BATCHES, a short statement at a time; how many."""
     total = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter as Counts
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -119,6 +120,21 @@ def take_quarantined(quarantine_id: int) -> Envelope | None:
         attempt=row.attempt,
         writer=row.writer,
     )
+
+
+def forget_quarantined(before: datetime, limit: int = 500) -> dict[int, int]:
+    """Drops those of the oldest `limit` entries that are from before a time: run id -> how many.
+
+    One that is being sent through again is left alone. -- uses ix_quarantine_newest
+    """
+    sql = """
+        DELETE FROM ingest_quarantine WHERE id IN (
+          SELECT id FROM ingest_quarantine ORDER BY id LIMIT %s FOR UPDATE SKIP LOCKED)
+          AND quarantined_at < %s RETURNING run_id
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [limit, before])
+        return dict(Counts(row[0] for row in cursor.fetchall()))
 
 
 def drop_quarantined(run_id: int, quarantine_id: int) -> None:

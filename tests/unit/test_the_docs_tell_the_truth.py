@@ -40,6 +40,12 @@ def test_each_job_is_in_the_operations_page(job):
     assert f"`{job.value}`" in text("docs/operations.md")
 
 
+@pytest.mark.parametrize("setting", [s for s in env.TABLE if s.name.startswith("KEEP_")], ids=str)
+def test_how_long_things_are_kept_is_in_the_operations_page(setting):
+    row = next(line for line in text("docs/operations.md").splitlines() if setting.name in line)
+    assert f"| {setting.default} days" in row
+
+
 @pytest.mark.parametrize("page", DOCS, ids=lambda page: page.name)
 def test_files_that_are_named_exist(page):
     names = _PATH.findall(page.read_text(encoding="utf-8"))

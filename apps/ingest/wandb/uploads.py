@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Final
 
+from django.conf import settings
 from django.db import transaction
 
 from apps.ingest.store import count
@@ -48,3 +50,20 @@ def uploads(run_id: int) -> list[UploadInfo]:
 def upload(run_id: int, name: str) -> Upload | None:
     """One kept file as the newest attempt uploaded it; None if there is none."""
     return uploads_store.get(run_id, name)
+
+
+def drop_old(now: datetime) -> int:
+    """Drops files that were uploaded KEEP_UPLOADS_DAYS ago, a few at a time; how many.
+
+    Each run counts its own as `uploads_expired`.
+    """
+    days, total = settings.KEEP_UPLOADS_DAYS, 0
+    while days:
+        with transaction.atomic():
+            dropped = uploads_store.forget(now - timedelta(days=days))
+            for run_id, files in dropped.items():
+                count(run_id, {"uploads_expired": files})
+        if not dropped:
+            break
+        total += sum(dropped.values())
+    return total

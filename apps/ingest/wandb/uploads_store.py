@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 
 import zstandard
+from django.db import connection
 from django.utils import timezone
 
 from apps.ingest.models import WandbUpload
@@ -68,3 +70,15 @@ def get(run_id: int, name: str) -> Upload | None:
 
 def _info(row: WandbUpload) -> UploadInfo:
     return UploadInfo(row.name, row.attempt, row.content_bytes, row.md5, row.uploaded_at)
+
+
+def forget(before: datetime, limit: int = 1_000) -> dict[int, int]:
+    """Drops up to `limit` files that were uploaded before a time: run id -> how many."""
+    sql = """
+        DELETE FROM ingest_wandbupload WHERE (run_id, attempt, name) IN (
+          SELECT run_id, attempt, name FROM ingest_wandbupload WHERE uploaded_at < %s LIMIT %s)
+          RETURNING run_id
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [before, limit])
+        return dict(Counter(row[0] for row in cursor.fetchall()))

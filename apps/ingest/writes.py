@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
+from django.db import transaction
 from django.utils import timezone
 
 from apps.checkpoints.services import record as record_checkpoints
+from apps.core.errors import AppError
 from apps.core.records import MetricRow, NodeEvent
 from apps.ingest.checkpoints.parse import CheckpointBatch
 from apps.ingest.envelope import Envelope
@@ -19,6 +21,7 @@ from apps.ingest.wandb import extras_store
 from apps.ingest.wandb.parse import ConsoleLine, SystemSample
 from apps.logs import store as logs
 from apps.logs.domain.lines import TEE, ParsedSegment, SegmentMeta, parse_segment
+from apps.logs.records import LinesWritten
 from apps.metrics.store import write_rows
 from apps.nodes import store as nodes
 from apps.runs import services as runs
@@ -147,25 +150,38 @@ def write_logs(envelope: Envelope, batch: LogBatch) -> Written:
     attempt = runs.settle_attempt(run_id, batch.attempt, at_ns).number
     parsed = _parse(run_id, attempt, batch)
     done = logs.write_lines(run_id, attempt, batch.node, parsed, batch_id=envelope.batch_id)
-    rows = [row for part in parsed for row in part.metrics]
-    points = write_rows(run_id, attempt, rows, source="logs").points if rows else 0
-    # Lines take their time from their file: too coarse to tell a restart from a slow reader.
-    job = add_rows(run_id, attempt, done.job_rows, source="logs", restarts=False)
+    told = _add_told(run_id, attempt, [row for part in parsed for row in part.metrics], done)
     _note_ranks(run_id, attempt, batch.node, parsed)
     runs_store.note_progress(run_id, attempt, Progress(last_ns=done.last_ns), timezone.now())
     counts = {
-        **job.counts,
+        **told.counts,
         "lines": done.lines,
         "repeated_lines": done.skipped_lines,
         "gaps": done.gaps,
-        "points": points + job.counts["points"],
         "job_lines": len(done.job_rows),
         "job_lines_copied": done.job_copies,
         "job_lines_without_step": sum(part.unplaced_job_lines for part in parsed),
         "invalid_utf8_bytes": sum(part.invalid_utf8_bytes for part in parsed),
         "truncated_lines": sum(part.truncated_lines for part in parsed),
     }
-    return Written(job.attempts | {attempt}, counts)
+    return Written(told.attempts | {attempt}, counts)
+
+
+def _add_told(run_id: int, attempt: int, rows: Sequence[MetricRow], done: LinesWritten) -> Written:
+    """The numbers that lines told, of ranks and of the job.
+
+    A log is text first: numbers that cannot be stored are counted, and the lines stay.
+    """
+    if not rows and not done.job_rows:
+        return Written(frozenset(), {"points": 0})
+    try:
+        with transaction.atomic():
+            points = write_rows(run_id, attempt, rows, source="logs").points if rows else 0
+            # Times of lines are too coarse to tell a restart from a slow reader.
+            job = add_rows(run_id, attempt, done.job_rows, source="logs", restarts=False)
+    except AppError:
+        return Written(frozenset(), {"told_rows_refused": len(rows) + len(done.job_rows)})
+    return Written(job.attempts, {**job.counts, "points": points + job.counts["points"]})
 
 
 def _parse(run_id: int, attempt: int, batch: LogBatch) -> list[ParsedSegment]:

@@ -40,3 +40,13 @@ def test_without_a_node_of_the_sender_the_printed_host_counts(db):
     text = HEAD + b"init: pid=1 host=" + b"h" * 300 + b" world=8 device=" + b"d" * 300 + b"\n"
     body = log_body(text).replace(b'"node":"gpu-a01"', b'"node":null')
     assert digest([envelope("logs", body, run_id=run_id)]).written == 1
+
+
+def test_numbers_that_cannot_be_stored_are_counted_and_the_lines_stay(db, monkeypatch):
+    monkeypatch.setattr("apps.metrics.store.names.MAX_NAMES", 2)
+    run_id = runs.ensure_run("r")
+    named = b" ".join(b"n%d=1" % n for n in range(5))
+    text = HEAD + b"train: step 5 " + named + b"\nafter\n"
+    assert digest([envelope("logs", log_body(text), run_id=run_id)]).written == 1
+    counters = store.counters(run_id)
+    assert (counters["lines"], counters["told_rows_refused"]) == (2, 1)

@@ -32,12 +32,15 @@ class _Process:
 @dataclass(frozen=True, slots=True)
 class Found:
     """One file. process: relative path of the first file of its process. root: the folder of that
-    one. under: what stands before its tags."""
+    one. under: what stands before its tags. began_s: of the process, Unix s. evaluates: the
+    process only evaluates, by the name of its root."""
 
     path: str
     process: str
     root: str
     under: str
+    began_s: int
+    evaluates: bool
 
 
 def group(paths: Iterable[str]) -> list[Found]:
@@ -51,7 +54,9 @@ def group(paths: Iterable[str]) -> list[Found]:
     for path in sorted(paths, key=_age):
         process = _process(processes, path)
         under = _under(process.root, _folder(path))
-        found.append(Found(path, process.name, process.root, under))
+        evaluates = _speaks_of_evaluation(process.root)
+        began_s = _age(process.name)[0]
+        found.append(Found(path, process.name, process.root, under, began_s, evaluates))
     return found
 
 
@@ -87,12 +92,16 @@ def _below(folder: str, root: str) -> bool:
     return folder != root and (root == "" or folder.startswith(f"{root}/"))
 
 
+def _speaks_of_evaluation(folder: str) -> bool:
+    return _EVALUATION.search(PurePosixPath(folder).name.lower()) is not None
+
+
 def _under(root: str, folder: str) -> str:
     """The folder as a part of metric names: none for the process's own one, unless its name says
     that it holds evaluations."""
     last = PurePosixPath(folder).name
     if folder == root:
-        return last if _EVALUATION.search(last.lower()) else ""
+        return last if _speaks_of_evaluation(folder) else ""
     below = folder.removeprefix(f"{root}/") if root and _below(folder, root) else last
     below = folder if root == "" else below
     return "" if _TIME_STAMP.fullmatch(last) else below

@@ -16,7 +16,6 @@ from apps.core.records import MetricRow
 MAX_VALUES = 200
 _NUMBER = r"([-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+|nan|inf|NaN|Infinity))(?![\w.])"
 _PLAIN = r"([-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+|nan|inf))"
-_STEPS_MOST = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ FORMATS: Final = (
         "megatron",
         "|",
         "elapsed time per iteration (ms)",
-        re.compile(r"\biteration +(\d{1,18})\s*/"),
+        re.compile(r"\biteration +(\d{1,12})\s*/"),
         re.compile(r"\| *([A-Za-z][^|:]{0,80}?): *" + _NUMBER + r" *(?=\|)"),
         renamed={"lm-loss": "lm loss"},
     ),
@@ -65,7 +64,7 @@ FORMATS: Final = (
         "megatron",
         "|",
         "validation loss at iteration",
-        re.compile(r"validation loss at iteration (\d{1,18})"),
+        re.compile(r"validation loss at iteration (\d{1,12})"),
         re.compile(r"\| *([A-Za-z][^|:]{0,80}?): *" + _NUMBER + r" *(?=\|)"),
         under="validation/",
     ),
@@ -73,7 +72,7 @@ FORMATS: Final = (
         "deepspeed",
         "",
         ", skipped=",
-        re.compile(r"\bstep=(\d{1,18}), skipped="),
+        re.compile(r"\bstep=(\d{1,12}), skipped="),
         re.compile(r"\b(skipped|lr)=\[?" + _PLAIN),
         renamed={"skipped": "skipped steps"},
     ),
@@ -81,21 +80,21 @@ FORMATS: Final = (
         "deepspeed",
         "",
         "iter time (s):",
-        re.compile(r"\bsteps: (\d{1,18})\b"),
+        re.compile(r"\bsteps: (\d{1,12})\b"),
         re.compile(r"(loss|iter time \(s\)|samples/sec): *" + _PLAIN),
     ),
     Format(
         "deepspeed",
         "",
         "RunningAvgSamplesPerSec=",
-        re.compile(r"\bglobal_step=(\d{1,18})\b"),
+        re.compile(r"\bglobal_step=(\d{1,12})\b"),
         re.compile(r"\b(RunningAvgSamplesPerSec|CurrSamplesPerSec)=" + _PLAIN),
     ),
     Format(
         "torchtitan",
         "%",
         "validate step:",
-        re.compile(r"\bvalidate step: *(\d{1,18})\b"),
+        re.compile(r"\bvalidate step: *(\d{1,12})\b"),
         re.compile(r"\b(loss|tps): +" + _PLAIN),
         under="validation/",
     ),
@@ -103,7 +102,7 @@ FORMATS: Final = (
         "torchtitan",
         "%",
         "%)  tps: ",
-        re.compile(r"\bstep: *(\d{1,18})  "),
+        re.compile(r"\bstep: *(\d{1,12})  "),
         re.compile(r"\b(loss|grad_norm|tps|tflops|mfu): +" + _PLAIN),
         renamed={"mfu": "mfu (%)"},
     ),
@@ -111,21 +110,21 @@ FORMATS: Final = (
         "nemo",
         "|",
         "| global_step: ",
-        re.compile(r"\bglobal_step: (\d{1,18})\b"),
+        re.compile(r"\bglobal_step: (\d{1,12})\b"),
         re.compile(r"\| *([A-Za-z][^|:]{0,80}?): *" + _NUMBER + r" *(?=\||$)"),
     ),
     Format(
         "huggingface",
         "'",
         "'epoch': ",
-        re.compile(r"'(?:global_)?step': '?(\d{1,18})\b"),
+        re.compile(r"'(?:global_)?step': '?(\d{1,12})\b"),
         re.compile(r"'([\w/.-]{1,100})': '?" + _PLAIN + r"'?(?=[,}])"),
     ),
     Format(
         "nanogpt",
         "",
         ": train loss ",
-        re.compile(r"\bstep (\d{1,18}): train loss"),
+        re.compile(r"\bstep (\d{1,12}): train loss"),
         re.compile(r"\b(train loss|val loss) " + _PLAIN),
         under="eval/",
     ),
@@ -133,7 +132,7 @@ FORMATS: Final = (
         "nanogpt",
         "%",
         "ms, mfu ",
-        re.compile(r"\biter (\d{1,18}): loss"),
+        re.compile(r"\biter (\d{1,12}): loss"),
         re.compile(r"\b(loss|time|mfu) " + _PLAIN),
         renamed={"time": "iteration time (ms)", "mfu": "mfu (%)"},
     ),
@@ -141,7 +140,7 @@ FORMATS: Final = (
         "nanogpt",
         "",
         " step_avg:",
-        re.compile(r"\bstep:(\d{1,18})/"),
+        re.compile(r"\bstep:(\d{1,12})/"),
         re.compile(r"\b(train_loss|val_loss|step_avg):" + _PLAIN),
         renamed={"step_avg": "step time (ms)"},
     ),
@@ -149,7 +148,7 @@ FORMATS: Final = (
         "llmc",
         "|",
         " tok/s",
-        re.compile(r"\bstep +(\d{1,18})/ *\d+ \|"),
+        re.compile(r"\bstep +(\d{1,12})/ *\d+ \|"),
         re.compile(r"\| *(loss|train loss|norm|lr) " + _PLAIN),
         renamed={"norm": "grad norm"},
     ),
@@ -157,7 +156,7 @@ FORMATS: Final = (
         "litgpt",
         "|",
         "| loss train: ",
-        re.compile(r"\bstep (\d{1,18}) +\|"),
+        re.compile(r"\bstep (\d{1,12}) +\|"),
         re.compile(r"\b(loss train|val|iter time): *" + _PLAIN),
         renamed={"loss train": "train loss", "val": "val loss", "iter time": "iter time (ms)"},
     ),
@@ -165,7 +164,7 @@ FORMATS: Final = (
         "olmo",
         "",
         ",epoch=",
-        re.compile(r"\[step=(\d{1,18})[/,\]]"),
+        re.compile(r"\[step=(\d{1,12})[/,\]]"),
         re.compile(r"^ {2,}([A-Za-z][^=\s]{0,100}(?: [^=\s]{1,40}){0,3})=" + _PLAIN + r"$"),
         block=True,
     ),
@@ -227,7 +226,7 @@ def _extend(
 
 def _step(known: Format, body: str) -> int | None:
     found = known.step.search(body)
-    return int(found[1]) if found is not None and int(found[1]) <= _STEPS_MOST else None
+    return int(found[1]) if found is not None else None
 
 
 def _values(known: Format, body: str) -> dict[str, float]:

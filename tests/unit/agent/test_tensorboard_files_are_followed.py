@@ -1,5 +1,7 @@
 """The agent and TensorBoard event files: growth, restarts, writers that go on, damage."""
 
+import os
+
 import pytest
 
 from tests.agents import Running, append, append_by_pieces, config, send_once, wait_until
@@ -64,6 +66,37 @@ def test_a_writer_that_goes_on_in_its_process_is_a_start(server, tmp_path, setti
     append(later, framed([version(500), goes_on(5, 500), scalar(5, 2.0)]))
     send_once(settings)
     assert [header["attempt"] for header, _ in server.opened("tensorboard")] == [0, 1]
+
+
+def test_a_restart_in_another_folder_takes_the_place_of_the_first(server, tmp_path, settings):
+    for began_s, folder in ((1000, "tb/Nov29_19-00"), (1010, "tb/Nov29_19-01")):
+        path = event_file(tmp_path, began_s, folder=folder)
+        append(path, framed([version(began_s - 1000), scalar(1, 1.0)]))
+        os.utime(path, (began_s + 5, began_s + 5))
+    send_once(settings)
+    assert {body["slot"] for body in server.launch_bodies} == {"tensorboard:Nov29_19-00"}
+
+
+def test_a_process_beside_another_one_has_a_place_of_its_own(server, tmp_path, settings):
+    for pid in (7, 8):
+        path = tmp_path / "tb" / f"rank_{pid}" / f"events.out.tfevents.1000.gpu-a01.{pid}.0"
+        path.parent.mkdir(parents=True)
+        append(path, framed([version(), scalar(1, 1.0)]))
+    send_once(settings)
+    assert [body["slot"] for body in server.launch_bodies] == [
+        "tensorboard:rank_7",
+        "tensorboard:rank_8",
+    ]
+
+
+def test_a_process_that_only_evaluates_is_no_start(server, tmp_path, settings):
+    append(event_file(tmp_path, folder="tb/train"), framed([version(), scalar(1, 1.0)]))
+    for began_s in (1100, 1200):
+        path = event_file(tmp_path, began_s, folder="tb/eval")
+        append(path, framed([version(), scalar(1, 2.0, tag="loss")]))
+    send_once(settings)
+    assert len(server.launch_bodies) == 1
+    assert [h.get("under") for h, _ in server.opened("tensorboard")] == [None, "eval", "eval"]
 
 
 def test_beside_rank_logs_the_start_is_theirs(server, tmp_path, settings):

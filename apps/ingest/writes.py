@@ -150,7 +150,7 @@ def write_logs(envelope: Envelope, batch: LogBatch) -> Written:
     attempt = runs.settle_attempt(run_id, batch.attempt, at_ns).number
     parsed = _parse(run_id, attempt, batch)
     done = logs.write_lines(run_id, attempt, batch.node, parsed, batch_id=envelope.batch_id)
-    told = _add_told(run_id, attempt, [row for part in parsed for row in part.metrics], done)
+    told = _add_told(run_id, attempt, done)
     _note_ranks(run_id, attempt, batch.node, parsed)
     runs_store.note_progress(run_id, attempt, Progress(last_ns=done.last_ns), timezone.now())
     counts = {
@@ -167,11 +167,12 @@ def write_logs(envelope: Envelope, batch: LogBatch) -> Written:
     return Written(told.attempts | {attempt}, counts)
 
 
-def _add_told(run_id: int, attempt: int, rows: Sequence[MetricRow], done: LinesWritten) -> Written:
+def _add_told(run_id: int, attempt: int, done: LinesWritten) -> Written:
     """The numbers that lines told, of ranks and of the job.
 
     A log is text first: numbers that cannot be stored are counted, and the lines stay.
     """
+    rows = done.rank_rows
     if not rows and not done.job_rows:
         return Written(frozenset(), {"points": 0})
     try:

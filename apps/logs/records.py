@@ -11,8 +11,9 @@ from apps.core.records import MetricRow, Severity
 class LinesWritten:
     """What one batch added. gaps: holes it opened; skipped_lines: were stored already.
 
-    last_ns, last_step: newest of the new lines of ranks; None if there is none. job_rows: what new
-    lines tell of the whole job, each once. job_copies: the same, told by further files.
+    last_ns, last_step: newest of the new lines of ranks; None if there is none. rank_rows,
+    job_rows: what new lines tell of one rank, and of the whole job, each once. job_copies: the
+    same, told by further files.
     """
 
     lines: int = 0
@@ -22,6 +23,7 @@ class LinesWritten:
     skipped_lines: int = 0
     last_ns: int | None = None
     last_step: int | None = None
+    rank_rows: tuple[MetricRow, ...] = ()
     job_rows: tuple[MetricRow, ...] = ()
     job_copies: int = 0
 

@@ -79,3 +79,11 @@ def test_a_lower_step_in_a_log_opens_no_attempt(run_id):
     send(run_id, segment(0, progress(5, 8)))
     send(run_id, segment(0, progress(1, 3), offset=len(progress(5, 8))))
     assert [info.number for info in runs.attempts(run_id)] == [0]
+
+
+def test_numbers_of_ranks_in_bytes_that_come_again_double_nothing(run_id):
+    data = b"".join(b"[rank0] train: step %d local_loss=1.5\n" % n for n in range(4))
+    send(run_id, segment(0, data))
+    more = b"[rank0] train: step 4 local_loss=1.5\n"
+    send(run_id, segment(0, data + more))
+    assert store.counters(run_id)["points"] == 5

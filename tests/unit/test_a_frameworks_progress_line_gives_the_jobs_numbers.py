@@ -177,6 +177,16 @@ def test_usual_text_is_no_progress_line():
     assert rows_of("step 700 local_loss=1.4 | 'epoch' 3 50%", "loss: 3 at step: 4") == []
 
 
+LONG = 60_000
+
+
+@pytest.mark.parametrize("each", FORMATS, ids=lambda each: each.marker)
+@pytest.mark.parametrize("tail", ["1" * LONG, "| a: " * (LONG // 5), " " * LONG, "'a': '1" * 9_000])
+def test_a_long_line_costs_no_more_than_its_length(each, tail):
+    for start in ("iteration 1/ ", "step: 1  loss: ", "[step=1/", "steps: 1 ", "| b: ", "'b': '"):
+        job_rows([f"{start}{tail}{each.marker}{start}{tail}x"], [0], [each])
+
+
 words = st.sampled_from(
     [each.marker for each in FORMATS]
     + ["step=7", "step: 9  ", "iteration 3/", "loss: ", "lm loss: ", "|", "nan", "-1e999", "1,,2"]

@@ -105,6 +105,11 @@ def test_cells_of_a_sparse_csv_row_are_values():
     assert skipped == {"str": 1, "unread row": 1}
 
 
+def test_a_cell_too_long_for_csv_is_counted():
+    _, skipped = read([f"1,{'x' * 200_000}\n"], format="csv", columns="step,a\n")
+    assert skipped == {"unread row": 1}
+
+
 def test_a_row_of_evaluations_is_told_from_training():
     rows = [{"step": 1, "eval_loss": 2.0, "epoch": 1}, {"step": 1, "loss": 2.0, "eval_loss": 2.0}]
     assert [one.evaluation for one in rows_of(rows)] == [True, False]

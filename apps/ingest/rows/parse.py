@@ -119,7 +119,7 @@ def _json_rows(records: Sequence[bytes]) -> list[Mapping[str, Any] | None]:
 
 
 def _csv_rows(columns: str, records: Sequence[bytes]) -> list[Mapping[str, Any] | None]:
-    """column -> cell, numbers read. None for a row with more cells than columns."""
+    """column -> cell, numbers read. None for a row that cannot be read."""
     rows: list[Mapping[str, Any] | None] = []
     for record in records:
         try:
@@ -132,7 +132,7 @@ def _csv_rows(columns: str, records: Sequence[bytes]) -> list[Mapping[str, Any] 
 def csv_cells(columns: str, record: bytes) -> dict[str, str]:
     """column -> cell of one CSV row, without the empty ones. columns: the header line.
 
-    BadPayload for a row with more cells than there are columns.
+    BadPayload for a row that is no CSV or has more cells than there are columns.
     """
     names = _names(columns)
     cells = _cells(record.decode("utf-8", "replace").replace("\0", "\ufffd"))
@@ -147,11 +147,11 @@ def _names(columns: str) -> list[str]:
 
 
 def _cells(line: str) -> list[str]:
-    """The cells of a line of CSV; a line that is none has none."""
+    """The cells of a line of CSV; BadPayload for what is none."""
     try:
         return next(csv.reader([line]), [])
-    except csv.Error:
-        return []
+    except csv.Error as error:
+        raise BadPayload(f"not CSV: {error}", where="row") from error
 
 
 def _number(cell: str) -> float | int | str:

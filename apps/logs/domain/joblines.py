@@ -14,8 +14,12 @@ from typing import Final
 from apps.core.records import MetricRow
 
 MAX_VALUES = 200
-_NUMBER = r"([-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+|nan|inf|NaN|Infinity))(?![\w.])"
-_PLAIN = r"([-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+|nan|inf))"
+# Bounded, with one way to read any text: a line of digits must not cost its length squared.
+_DIGITS = (
+    r"[-+]?(?:\d[\d,]{0,30}(?:\.\d{0,30})?(?:[eE][-+]?\d{1,4})?|\.\d{1,30}|nan|NaN|inf|Infinity)"
+)
+_PLAIN = f"({_DIGITS})"
+_NUMBER = _PLAIN + r"(?![\w.])"
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,8 +74,9 @@ class ParsedSegment:
     """What one segment says. end: offset after its last byte.
 
     lines: in file order. truncated_lines: longer than 64 KiB, cut, original length noted in the
-    text. invalid_utf8_bytes: replaced by U+FFFD. job: what lines tell of the whole job; the files
-    of several ranks may tell the same. unplaced_job_lines: told numbers of the job but no step.
+    text. invalid_utf8_bytes: replaced by U+FFFD. metrics: what lines tell of one rank;
+    metric_lines: their lines. job: what lines tell of the whole job; the files of several ranks may
+    tell the same. unplaced_job_lines: told numbers of the job but no step.
     """
 
     meta: SegmentMeta
@@ -85,6 +86,7 @@ class ParsedSegment:
     placements: Sequence[Placement]
     invalid_utf8_bytes: int
     truncated_lines: int
+    metric_lines: Sequence[int] = ()
     job: Sequence[JobRow] = ()
     unplaced_job_lines: int = 0
 
@@ -114,6 +116,7 @@ class _Parser:
         self.ranked_metrics = not self.tee or policy.console_metrics
         self.in_traceback: set[int | None] = set()
         self.metrics: list[MetricRow] = []
+        self.metric_lines: list[int] = []
         self.placements: list[Placement] = []
         self.invalid_bytes = 0
         self.truncated = 0
@@ -138,6 +141,7 @@ class _Parser:
             placements=self.placements,
             invalid_utf8_bytes=self.invalid_bytes,
             truncated_lines=self.truncated,
+            metric_lines=self.metric_lines,
             job=job,
             unplaced_job_lines=unplaced,
         )
@@ -229,6 +233,7 @@ class _Parser:
             body = bodies[number]
             if step is not None:
                 self.numbers(body, table.time_ns[number], step, rank)
+                self.metric_lines += [number] * (len(self.metrics) - len(self.metric_lines))
             elif "pid=" in body and "world" in body and rank is not None:
                 fact = placement(body, table.line(number), self.meta.node)
                 if fact is not None:

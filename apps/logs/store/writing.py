@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from apps.core.records import Severity
+from apps.core.records import MetricRow, Severity
 from apps.core.sql import copy_in
 from apps.logs.domain.chunks import encode_chunk
 from apps.logs.domain.classify import taxonomy
@@ -75,6 +75,7 @@ class _Batch:
     states: dict[SlotKey, RankState]
     touched: set[SlotKey] = field(default_factory=set)
     tables: list[tuple[OpenFile, LineTable]] = field(default_factory=list)
+    rank_rows: list[MetricRow] = field(default_factory=list)
     told: list[Told] = field(default_factory=list)
     gaps: int = 0
     skipped: int = 0
@@ -127,11 +128,7 @@ def _take(batch: _Batch, segment: ParsedSegment) -> None:
     file.skipped_lines += len(lines) - len(done.keep)
     file.coverage = done.coverage
     batch.touched |= fold_placements(batch.states, batch.node, segment.placements)
-    if segment.job:
-        kept = set(done.keep)
-        batch.told += [
-            Told(file.name, segment.meta.local_rank, job) for job in segment.job if job.line in kept
-        ]
+    _take_numbers(batch, segment, done.keep)
     if len(done.keep) < len(lines):
         lines = lines.select(done.keep)
     if len(lines):
@@ -141,6 +138,19 @@ def _take(batch: _Batch, segment: ParsedSegment) -> None:
         file.lines += len(lines)
         file.last_ns = max(lines.time_ns[-1], file.last_ns or 0)
         batch.tables.append((file, lines))
+
+
+def _take_numbers(batch: _Batch, segment: ParsedSegment, keep: Sequence[int]) -> None:
+    """What the lines that are new tell in numbers."""
+    ranks, jobs = zip(segment.metrics, segment.metric_lines, strict=True), segment.job
+    told = (Told(segment.meta.source, segment.meta.local_rank, job) for job in jobs)
+    if len(keep) == len(segment.lines):
+        batch.rank_rows += segment.metrics
+        batch.told += told
+        return
+    kept = set(keep)
+    batch.rank_rows += [row for row, line in ranks if line in kept]
+    batch.told += [one for one in told if one.job.line in kept]
 
 
 def _fill_ranks(batch: _Batch) -> None:
@@ -267,6 +277,7 @@ def _summary(batch: _Batch) -> LinesWritten:
         skipped_lines=batch.skipped,
         last_ns=max((t for _, table in batch.tables for t in table.time_ns), default=None),
         last_step=max(steps, default=None),
+        rank_rows=tuple(batch.rank_rows),
         job_rows=rows,
         job_copies=len(batch.told) - len(rows),
     )

@@ -90,6 +90,9 @@ class Client:
             # Nothing leaves the machine: no crash reports, no question for a newer version.
             "WANDB_ERROR_REPORTING": "false",
             "WANDB__DISABLE_UPDATE_CHECK": "true",
+            # Dozens of clients may start at once on two cores.
+            "WANDB_INIT_TIMEOUT": str(DEADLINE_S),
+            "WANDB__SERVICE_WAIT": str(DEADLINE_S),
         }
         return subprocess.Popen(
             [str(self.python), *args],

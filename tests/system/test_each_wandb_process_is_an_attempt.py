@@ -11,8 +11,8 @@ from tests.wandb_client import NEW, OLD, VERSIONS, finish
 RUN = """
 import wandb
 run = wandb.init(project={project!r}, id="{run}", resume={resume!r}, config={{"lr": 0.1}})
-for _ in range(10):
-    run.log({{"loss": 1.0}})
+for step in range({first}, {first} + 10):
+    run.log({{"loss": 1.0}}, step=step)
 print("printed by {run}")
 run.finish()
 """
@@ -21,8 +21,8 @@ SYNC_AGAIN = {NEW: "--no-skip-synced", OLD: "--include-synced"}
 each_version = pytest.mark.parametrize("version", VERSIONS)
 
 
-def script(run, resume=None, project="attempts", text=RUN):
-    return text.format(run=run, resume=resume, project=project)
+def script(run, resume=None, *, first=0, project="attempts", text=RUN):
+    return text.format(run=run, resume=resume, first=first, project=project)
 
 
 def first_round(client):
@@ -38,8 +38,8 @@ def first_round(client):
 def second_round(client):
     v = client.version
     return {
-        "resumed": client.start(script(f"resumed-{v}", "must")),
-        "again": client.start(script(f"again-{v}")),
+        "resumed": client.start(script(f"resumed-{v}", "must", first=10)),
+        "again": client.start(script(f"again-{v}", first=5)),
         "synced": client.start_sync(f"synced-{v}"),
         "taken": client.start(script(f"resumed-{v}", project="other")),
     }
@@ -108,10 +108,10 @@ def test_an_id_of_another_project_is_refused(stack, ended, version):
 
 
 @each_version
-def test_a_second_process_under_one_id_opens_an_attempt(stack, ended, version):
+def test_a_process_that_trains_steps_again_is_an_attempt_beside_the_first(stack, ended, version):
     run = f"again-{version}"
-    assert attempts(stack, run) == [(0, 0, 9), (1, 0, 9)]
-    assert points(stack, run) == sorted([*range(10), *range(10)])
+    assert attempts(stack, run) == [(0, 0, 9), (1, 5, 14)]
+    assert points(stack, run) == sorted([*range(10), *range(5, 15)])
 
 
 @each_version

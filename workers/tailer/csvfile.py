@@ -42,6 +42,7 @@ class CsvFile:
         self.refused = ""
         self.problems: set[str] = set()
         self.events: list[dict[str, Any]] = []
+        self._caught_up = False
         self._config = config
         self._cursor: _Cursor | None = None
         self._seen: tuple[int, int, int] | None = None
@@ -105,8 +106,9 @@ class CsvFile:
             "format": "csv",
             "columns": cursor.columns,
             "seen_ns": seen_ns(self._config, now.st_mtime_ns),
-            "live": not self._config.once,
+            "live": self._caught_up and not self._config.once,
         }
+        self._caught_up = offset == now.st_size
         part = part_of(place.generation, _canonical(cursor.columns, first).encode())
         return Taken(part, place.records, rows, header)
 

@@ -26,6 +26,7 @@ class JsonLines:
         self.refused = ""
         self.problems: set[str] = set()
         self.events: list[dict[str, Any]] = []
+        self._caught_up = False
 
     def pending(self) -> int:
         """Bytes that are new."""
@@ -57,8 +58,9 @@ class JsonLines:
         header = {
             "format": "jsonl",
             "seen_ns": seen_ns(self._config, piece.modified_ns),
-            "live": not self._config.once,
+            "live": self._caught_up and not self._config.once,
         }
+        self._caught_up = self.file.available() == 0
         return Taken(part_of(place.generation, first_line), before.records, rows, header)
 
 

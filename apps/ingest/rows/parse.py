@@ -49,7 +49,8 @@ _UNITS: Final = (
 class RowsHeader(PieceHeader, frozen=True):
     """seen_ns: the agent's clock when it read the rows, or the time of the file's last change.
 
-    columns: the header line of a CSV file. live: the rows were read as they were written.
+    columns: the header line of a CSV file. live: the rows were read as they were written, and
+    are no backlog.
     """
 
     format: Literal["jsonl", "csv", "trainer_state"] = "jsonl"

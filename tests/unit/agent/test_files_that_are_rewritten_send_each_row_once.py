@@ -73,8 +73,21 @@ def test_lines_of_json_are_sent_as_they_grow(server, tmp_path, settings):
             append(tmp_path / "metrics.jsonl", json.dumps(row).encode() + b"\n")
         wait_until(lambda: len(rows_of(server)) == 50)
     assert rows_of(server) == rows
-    header = next(server.opened("rows"))[0]
-    assert (header["format"], header["live"]) == ("jsonl", True)
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "lightning/metrics.csv"])
+def test_what_lay_there_before_the_agent_is_no_live_row(server, tmp_path, settings, name):
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    old, new = (b"step,loss\n1,2\n", b"2,3\n")
+    if name.endswith("jsonl"):
+        old, new = b'{"step": 1, "loss": 2}\n', b'{"step": 2, "loss": 3}\n'
+    append(path, old)
+    with Running(settings):
+        wait_until(lambda: len(rows_of(server)) == 1)
+        append(path, new)
+        wait_until(lambda: len(rows_of(server)) == 2)
+    assert [header["live"] for header, _ in server.opened("rows")] == [False, True]
 
 
 def test_a_file_of_json_lines_that_is_begun_anew_is_a_start(server, tmp_path, settings):

@@ -81,6 +81,12 @@ class Client:
         folders = [str(path) for path in sorted(self.home.glob(f"wandb/offline-run-*-{run}"))]
         return self._start(["-m", "wandb", "sync", *args, *folders], {})
 
+    def start_sync_online(self) -> subprocess.Popen[str]:
+        """`wandb sync` of everything below the home that was logged live."""
+        folders = [str(path) for path in sorted(self.home.glob("wandb/run-*"))]
+        flags = ("--include-online", "--include-synced")
+        return self._start(["-m", "wandb", "sync", *flags, *folders], {})
+
     def _start(self, args: list[str], env: Mapping[str, str]) -> subprocess.Popen[str]:
         place = {
             "WANDB_BASE_URL": self.url,

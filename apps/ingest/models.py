@@ -81,19 +81,61 @@ class Analysis(models.Model):
 
 
 class WandbProcess(models.Model):
-    """The process that writes a W&B run now: who gets what the client sends without saying which
-    process it is. said: hash of its first UpsertBucket. begun: lines of it have come."""
+    """A process that writes a W&B run, and its attempt.
 
-    run_id = models.BigIntegerField(primary_key=True)
+    writer: "" if it writes the attempt alone, which is the usual case. said: hash of its first
+    UpsertBucket. begun: lines of it have come. heard_ns: when it last said anything. writer_id,
+    node, root: who and where it says it is; root holds its folders. exit_code: it said that it is
+    through. awaits: its attempt has not ended with it, because other writers were still heard of.
+    """
+
+    pk = models.CompositePrimaryKey("run_id", "attempt", "writer")
+    run_id = models.BigIntegerField()
     attempt = models.IntegerField()
+    writer = models.CharField(max_length=64, blank=True, default="")
     said = models.CharField(max_length=64)
     begun = models.BooleanField(default=False)
+    heard_ns = models.BigIntegerField()
+    writer_id = models.CharField(max_length=64, blank=True, default="")
+    node = models.CharField(max_length=255, blank=True, default="")
+    root = models.TextField(blank=True, default="")
+    exit_code = models.IntegerField(null=True)
+    awaits = models.BooleanField(default=False)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["run_id"], condition=models.Q(awaits=True), name="ix_wandb_awaits")
+        ]
+
+
+class WandbCopy(models.Model):
+    """One `wandb sync` of a folder of a run.
+
+    attempt, writer: of the process whose lines it repeats, None until it is known. own: nobody but
+    copies told of that process. first_lines: file -> number that the copy gives the first line.
+    alerts: [body, time] of those that wait for the attempt.
+    """
+
+    pk = models.CompositePrimaryKey("run_id", "number")
+    run_id = models.BigIntegerField()
+    number = models.IntegerField()
+    said = models.CharField(max_length=64)
+    begun_ns = models.BigIntegerField()
+    first_lines = models.JSONField(default=dict)
+    writer_id = models.CharField(max_length=64, blank=True, default="")
+    attempt = models.IntegerField(null=True)
+    writer = models.CharField(max_length=64, blank=True, default="")
+    own = models.BooleanField(default=False)
+    alerts = models.JSONField(default=list)
 
 
 class WandbFile(models.Model):
-    """Which lines of one file of a W&B process are stored: [0, end_line) without the gaps.
+    """Which lines of one file of a W&B process are stored: [first_line, end_line) without the gaps.
 
-    writer: "" unless several processes write one run. first_ns: time of line 0. tail: last line.
+    writer: "" unless several processes write one run. first_line: number of its first one; those
+    before it are of the process it went on from. first_ns: time of that line. origin_ns: when the
+    clock of its lines began. tail: last line. recent: [number, hash of its text] of the last lines
+    of the console, which may still change.
     """
 
     pk = models.CompositePrimaryKey("run_id", "attempt", "writer", "file")
@@ -101,10 +143,13 @@ class WandbFile(models.Model):
     attempt = models.IntegerField()
     writer = models.CharField(max_length=64)
     file = models.CharField(max_length=64)
+    first_line = models.BigIntegerField(default=0)
     end_line = models.BigIntegerField()
     gaps = models.JSONField(default=list)
     first_ns = models.BigIntegerField(null=True)
+    origin_ns = models.BigIntegerField(null=True)
     tail = models.TextField(blank=True)
+    recent = models.JSONField(default=list)
 
 
 class WandbUpload(models.Model):

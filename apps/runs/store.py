@@ -283,6 +283,17 @@ def _merge(
         return bool(cursor.rowcount)
 
 
+def summary(run_id: int, attempt: int) -> dict[str, Any]:
+    """The summary of one attempt. -- uses the primary key"""
+    found = Attempt.objects.filter(run_id=run_id, number=attempt)
+    return found.values_list("summary", flat=True).first() or {}
+
+
+def end_attempt(run_id: int, attempt: int, exit_code: int) -> None:
+    """The attempt has ended; nothing was heard of it just now."""
+    Attempt.objects.filter(run_id=run_id, number=attempt).update(exit_code=exit_code)
+
+
 def mark_failed(run_id: int, attempt: int, failed: bool) -> None:
     """Whether a finding with evidence says that this attempt died."""
     Attempt.objects.filter(run_id=run_id, number=attempt).update(failed=failed)

@@ -13,6 +13,7 @@ from apps.ingest.wandb.graphql import (
     upserted,
     viewer,
 )
+from apps.ingest.wandb.sessions import Session, Told, told_in
 
 FIRST = {
     "name": "r1",
@@ -83,23 +84,37 @@ def test_a_sync_is_known_by_its_program(program, copied):
     assert upsert_of({**FIRST, "program": program}).copied is copied
 
 
-def test_the_settings_of_a_run_do_not_depend_on_their_order():
-    turned = {**FIRST, "config": '{"model":{"value":{"n":Infinity}},"lr":{"value":NaN}}'}
-    assert upsert_of(turned).settings == upsert_of(FIRST).settings
-
-
 def test_a_process_that_does_not_resume_counts_from_zero():
-    bucket = upserted(upsert_of(FIRST), inserted=False)["upsertBucket"]["bucket"]
+    answer = upserted(upsert_of(FIRST), Session(attempt=2), inserted=False)
+    bucket = answer["upsertBucket"]["bucket"]
     assert (bucket["historyLineCount"], bucket["project"]["name"]) == (0, "p")
+    assert bucket["project"]["entity"]["name"] == "lastgood-2"
 
 
 def test_one_that_resumes_is_told_counts_and_last_lines():
-    found = Resumable("p", "r1", {"lr": 1, "wandb/tags": ["t"]}, 10, 2, 3, '{"_step":9}', "")
+    config = {"lr": 1, "wandb/tags": ["t"]}
+    found = Resumable("p", "r1", config, 10, 2, 3, '{"_step":9}', "", 4, {"best": 7})
     bucket = resume_status(found)["model"]["bucket"]
     counts = [bucket[f"{name}LineCount"] for name in ("history", "events", "log")]
     assert (counts, bucket["tags"]) == ([10, 2, 3], ["t"])
     assert orjson.loads(bucket["historyTail"]) == ['{"_step":9}']
     assert orjson.loads(bucket["config"]) == {"lr": {"value": 1}}
+    assert orjson.loads(bucket["summaryMetrics"]) == {"best": 7}
+    assert told_in(bucket["id"]) == Told(4, 10, 2, 3)
+
+
+def test_a_copy_does_not_say_where_the_training_ran():
+    copied = upsert_of({**FIRST, "program": "-m wandb.__main__"})
+    assert "wandb/program" in upsert_of(FIRST).config
+    assert not {"wandb/program", "wandb/host"} & set(copied.config)
+
+
+def test_a_later_request_says_who_and_where_the_process_is():
+    place = {"writerId": "w1", "host": "gpu-a01", "root": "/job"}
+    config = orjson.dumps({"_wandb": {"value": {"e": {"k": place}}}}).decode()
+    seen = upsert_of({"name": "r1", "config": config, "entity": "lastgood-3"})
+    assert (seen.writer_id, seen.node, seen.root) == ("w1", "gpu-a01", "/job")
+    assert (seen.first, seen.entity) == (False, "lastgood-3")
 
 
 def test_there_is_no_bucket_where_there_is_nothing_to_resume():

@@ -56,7 +56,8 @@ def as_finding(
     """The finding an alert becomes: a new one, or the newer state of one it repeats.
 
     earlier: all script alerts of the run. None if nothing has to be kept: a copy repeats what is
-    known, or the attempt has `policy.kept` of them. A warning is over as soon as it is said.
+    known, or the attempt has `policy.kept` of them. A warning is over as soon as it is said. What
+    only a copy tells wakes nobody: it may be days old.
     """
     same = [f for f in earlier if _repeats(alert, f, attempt, policy)]
     if same and alert.copied:
@@ -89,6 +90,8 @@ def _again(alert: ScriptAlert, earlier: Finding) -> Finding:
 
 def _new(alert: ScriptAlert, attempt: int, *, quiet: bool) -> Finding:
     severity = FindingSeverity.INFO if quiet else alert.severity
+    if alert.copied and severity is FindingSeverity.PAGE:
+        severity = FindingSeverity.WARN
     words = "\0".join((alert.title, alert.text, alert.severity))
     digest = hashlib.blake2b(words.encode(), digest_size=8).hexdigest()
     moment = severity is not FindingSeverity.PAGE

@@ -18,6 +18,7 @@ from apps.incidents import services as incidents
 from apps.incidents.domain.script_alert import TEXT_LENGTH, TITLE_LENGTH, ScriptAlert
 from apps.ingest.envelope import Envelope
 from apps.ingest.wandb.graphql import text_of
+from apps.ingest.wandb.sessions import copy_number
 from apps.ingest.writes import Written
 from apps.runs import services as runs
 from apps.runs import store as runs_store
@@ -59,7 +60,8 @@ def write_alert(envelope: Envelope, alert: ScriptAlert) -> Written:
     """The alert as a finding of the attempt it was said in; a paging one is planned to be sent."""
     run_id, now_ns = envelope.run_id, envelope.received_ns
     attempt = runs.settle_attempt(run_id, envelope.attempt, now_ns).number
-    said = replace(alert, step=runs_store.last_step(run_id, attempt))
+    copied = copy_number(envelope.writer) is not None
+    said = replace(alert, step=runs_store.last_step(run_id, attempt), copied=copied)
     return Written(frozenset({attempt}), report(envelope, attempt, said))
 
 

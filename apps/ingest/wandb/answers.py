@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from apps.ingest.wandb.graphql import DEFAULT_PROJECT, ENTITY
+from apps.ingest.wandb.graphql import DEFAULT_PROJECT
+from apps.ingest.wandb.sessions import ENTITY
 from apps.runs.records import RunInfo
 
 LABEL: Final = "wandb/"

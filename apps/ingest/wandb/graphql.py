@@ -15,9 +15,9 @@ import orjson
 
 from apps.core.errors import BadPayload
 from apps.ingest import frames
+from apps.ingest.wandb.sessions import ENTITY, Session, Told, told_in
 from apps.ingest.wandb.values import storable
 
-ENTITY: Final = "lastgood"
 DEFAULT_PROJECT: Final = "uncategorized"
 _NAMED = re.compile(r"(?:\s|#[^\n]*\n)*(?:query|mutation)\s+(\w+)")
 _PROBED_TYPE = re.compile(r'(\w+)\s*:\s*__type\s*\(\s*name\s*:\s*"(\w+)"')
@@ -40,6 +40,7 @@ _LABELS: Final = {
     "host": "wandb/host",
     "program": "wandb/program",
 }
+_OF_THE_PROCESS: Final = ("wandb/host", "wandb/program")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,9 @@ class Operation:
 class Upsert:
     """What UpsertBucket says of a run. config: strict JSON, values unwrapped, labels as "wandb/…".
 
-    first: of its process, which then says where it runs. copied: by `wandb sync`, not the training.
+    first: of its process, which then says where it runs. resumed, told: it follows another process,
+    and what it was told of that. copied: by `wandb sync`, not the training. entity: it believes to
+    be of. writer_id, node, root: of the process, and where its folders are; later requests say it.
     """
 
     key: str
@@ -65,7 +68,11 @@ class Upsert:
     resumed: bool
     copied: bool
     config: Mapping[str, Any]
-    settings: str
+    told: Told | None = None
+    entity: str = ""
+    writer_id: str = ""
+    node: str = ""
+    root: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +87,13 @@ class Resumable:
     output: int
     history_tail: str
     events_tail: str
+    attempt: int
+    summary: Mapping[str, Any]
+
+    @property
+    def told(self) -> Told:
+        """What the process will be known by."""
+        return Told(self.attempt, self.history, self.events, self.output)
 
 
 def parse_request(body: bytes) -> Operation:
@@ -121,19 +135,34 @@ def probed_types(query: str) -> dict[str, Any]:
 def upsert_of(variables: Mapping[str, Any]) -> Upsert:
     """The run of an UpsertBucket. BadPayload if its configuration is no JSON."""
     host, program = text_of(variables, "host"), text_of(variables, "program")
+    copied = bool(_SYNC_PROGRAM.search(program))
     config = _unwrapped(text_of(variables, "config"))
-    settings = {key: value for key, value in config.items() if key != "_wandb"}
     labels = {own: variables[name] for name, own in _LABELS.items() if variables.get(name)}
+    if copied:
+        labels = {name: said for name, said in labels.items() if name not in _OF_THE_PROCESS}
+    place = _place(config)
     return Upsert(
         key=text_of(variables, "name"),
         project=project_of(variables),
         host=host or None,
         first=bool(host and program),
         resumed=bool(variables.get("id")),
-        copied=bool(_SYNC_PROGRAM.search(program)),
+        copied=copied,
         config=storable({**config, **labels}),
-        settings=orjson.dumps(storable(settings), option=orjson.OPT_SORT_KEYS).decode(),
+        told=told_in(text_of(variables, "id")[:300]),
+        entity=text_of(variables, "entity")[:200],
+        writer_id=text_of(place, "writerId"),
+        node=text_of(place, "host"),
+        root=text_of(place, "root"),
     )
+
+
+def _place(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the configuration says of the process it comes from; new clients add it."""
+    own = config.get("_wandb")
+    places = own.get("e") if isinstance(own, dict) else None
+    found = [p for p in places.values() if isinstance(p, dict)] if isinstance(places, dict) else []
+    return found[-1] if found else {}
 
 
 def _unwrapped(text: str) -> dict[str, Any]:
@@ -179,13 +208,14 @@ def features() -> dict[str, Any]:
     return {"serverInfo": {"features": [{"name": name, "isEnabled": True} for name in names]}}
 
 
-def upserted(upsert: Upsert, *, inserted: bool) -> dict[str, Any]:
-    """The run as the client wants it back.
+def upserted(upsert: Upsert, session: Session, *, inserted: bool) -> dict[str, Any]:
+    """The run as the client wants it back. The entity tells its process from the run's others.
 
     historyLineCount is always 0: it is where a process that does not resume would begin to count
     its lines, and each process has an attempt of its own.
     """
-    project = {"id": upsert.project, "name": upsert.project, "entity": _entity()}
+    entity = {"id": session.entity, "name": session.entity}
+    project = {"id": upsert.project, "name": upsert.project, "entity": entity}
     bucket = {
         "id": upsert.key,
         "name": upsert.key,
@@ -205,9 +235,9 @@ def resume_status(found: Resumable | None) -> dict[str, Any]:
         return {"model": {"id": "", "name": "", "entity": _entity(), "bucket": None}}
     config = {key: {"value": value} for key, value in found.config.items() if key != "_wandb"}
     bucket = {
-        "id": found.key,
+        "id": found.told.packed(found.key),
         "name": found.key,
-        "summaryMetrics": "{}",
+        "summaryMetrics": orjson.dumps(dict(found.summary)).decode(),
         "displayName": found.config.get("wandb/name") or found.key,
         "logLineCount": found.output,
         "historyLineCount": found.history,

@@ -16,7 +16,7 @@ from apps.core.records import MetricRow
 from apps.ingest import frames
 from apps.ingest.wandb.extras import extra_of
 from apps.ingest.wandb.parse import ConsoleLine, SystemSample
-from apps.ingest.wandb.values import Numbers, nanoseconds, storable
+from apps.ingest.wandb.values import LAST_TIME_S, Numbers, nanoseconds, storable
 
 HISTORY: Final = "wandb-history.jsonl"
 EVENTS: Final = "wandb-events.jsonl"
@@ -88,6 +88,19 @@ def stamp_ns(line: str) -> int | None:
     """The time a line carries (`_timestamp`), which tells one process's line from another's."""
     found = _loads(line)
     return nanoseconds(found.get("_timestamp")) if isinstance(found, dict) else None
+
+
+def origin_ns(lines: Sequence[str]) -> int | None:
+    """When the clock began that the first of the lines with both times counts its `_runtime` from;
+    None if no line has both."""
+    for line in lines:
+        found = _loads(line)
+        if not isinstance(found, dict):
+            continue
+        at_ns, since = nanoseconds(found.get("_timestamp")), found.get("_runtime")
+        if at_ns is not None and isinstance(since, int | float) and 0 <= since < LAST_TIME_S:
+            return at_ns - round(since * 1e6) * 1000
+    return None
 
 
 def history_rows(lines: Sequence[str], now_ns: int, numbers: Numbers) -> list[MetricRow]:

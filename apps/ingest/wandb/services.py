@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import time
+from dataclasses import dataclass
+from typing import Any
 
 import redis
 from django.conf import settings
@@ -14,9 +16,12 @@ from apps.core.clock import now_ns
 from apps.core.errors import AppError
 from apps.ingest import services, stream
 from apps.ingest.store import count
+from apps.ingest.wandb import process_store as processes
 from apps.ingest.wandb import store
 from apps.ingest.wandb.graphql import Resumable, Upsert
 from apps.ingest.wandb.lines import EVENTS, HISTORY, OUTPUT
+from apps.ingest.wandb.process_store import Copy, Identity
+from apps.ingest.wandb.sessions import Session, Told, copy_name, session_of
 from apps.ingest.writes import too_large
 from apps.runs import services as runs
 from apps.runs import store as runs_store
@@ -27,14 +32,39 @@ PATIENCE_S = 5.0
 """How long a process that resumes waits for its run's last lines to be written."""
 
 
-def upsert(seen: Upsert, body: bytes, writer: str = "") -> bool:
-    """Notes what the client says of the run; whether the run is new.
+@dataclass(frozen=True, slots=True)
+class Upserted:
+    """inserted: the run is new. session: of the process that asked."""
+
+    inserted: bool
+    session: Session
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Whose request it is. attempt: None while it is not known. copy: it comes from a synced one.
+
+    writer: id of the process if several write the attempt.
+    """
+
+    attempt: int | None
+    writer: str = ""
+    copy: Copy | None = None
+
+    @property
+    def name(self) -> str:
+        """What tells its lines from those of others, until they are stored under its attempt."""
+        return copy_name(self.copy.number) if self.copy else self.writer
+
+
+def upsert(seen: Upsert, body: bytes, writer: str = "") -> Upserted:
+    """Notes what the client says of the run.
 
     writer: id of the process if several write one run; those that start together share an attempt.
 
     The first request of a process opens its attempt. Sent again after a lost answer, before any
-    line, it is the same process. A copy that `wandb sync` sends again is the same process too.
-    AppError for a run that belongs to another project.
+    line, it is the same process. A copy that `wandb sync` sends opens none: its lines tell whose
+    they are. AppError for a run that belongs to another project.
     """
     known = runs_store.get_run(runs.check_key(seen.key))
     if known is not None and known.project not in ("", seen.project):
@@ -46,40 +76,93 @@ def upsert(seen: Upsert, body: bytes, writer: str = "") -> bool:
     run_id = runs_store.ensure_run(seen.key)
     with transaction.atomic():
         runs_store.lock_run(run_id)
-        if seen.first and writer:
-            runs.register_launch(seen.key, _shared(writer, now_ns()))
-        elif seen.first:
-            _begin(run_id, seen, hashlib.sha256(body).hexdigest())
-        attempt = runs.settle_attempt(run_id, attempt_of(run_id, writer), now_ns())
-        progress = Progress(project=seen.project, config=seen.config)
-        lost = runs_store.note_progress(run_id, attempt.number, progress, timezone.now())
-        count(run_id, too_large(lost))
-    return known is None
+        session = _session(run_id, seen, body, writer)
+        config = dict(seen.config)
+        if session.copy is not None and known is not None:
+            # A copy may be older than what the run says of itself now.
+            config = {name: said for name, said in config.items() if name not in known.config}
+        progress = Progress(project=seen.project, config=config)
+        at = session.attempt or 0
+        count(run_id, too_large(runs_store.note_progress(run_id, at, progress, timezone.now())))
+    return Upserted(known is None, session)
 
 
-def _shared(writer: str, at_ns: int) -> LaunchSeen:
+def _session(run_id: int, seen: Upsert, body: bytes, writer: str) -> Session:
+    said = hashlib.sha256(body).hexdigest()
+    if seen.first and seen.copied:
+        lines = seen.told.lines if seen.told else {}
+        return Session(copy=processes.begin_copy(run_id, said, lines, now_ns()))
+    if seen.first and writer:
+        attempt = runs.register_launch(seen.key, shared_launch(writer, now_ns()))
+        processes.add_process(run_id, attempt, said, now_ns(), writer)
+        return Session(attempt=attempt)
+    if seen.first:
+        return Session(attempt=_begin(run_id, seen, said))
+    sender = sender_of(run_id, seen.entity, writer)
+    if sender.copy is not None:
+        processes.identify_copy(run_id, sender.copy.number, seen.writer_id)
+        return Session(copy=sender.copy.number)
+    attempt = runs.settle_attempt(run_id, sender.attempt, now_ns()).number
+    if seen.writer_id:
+        identity = Identity(seen.writer_id, seen.node, seen.root)
+        processes.identify(run_id, attempt, sender.writer, identity)
+    return Session(attempt=attempt if sender.attempt is None else sender.attempt)
+
+
+def shared_launch(writer: str, at_ns: int) -> LaunchSeen:
+    """The start of one of several processes that write one run."""
     return LaunchSeen(f"{SLOT}:{writer}", writer, at_ns)
 
 
-def attempt_of(run_id: int, writer: str) -> int | None:
-    """The attempt of the process that writes the run now, or of this writer of several."""
-    known = runs_store.launch_attempt(run_id, _shared(writer, 0)) if writer else None
-    current = store.process(run_id) if known is None else None
-    return current.attempt if current else known
+def sender_of(run_id: int, entity: str, writer: str = "") -> Sender:
+    """Whose request it is, by the entity it names or by the id of one of several writers.
+
+    The newest process of the run if it names nothing that was given to one.
+    """
+    if writer:
+        known = runs_store.launch_attempt(run_id, shared_launch(writer, 0))
+        if known is not None:
+            return Sender(known, writer)
+    named = session_of(entity)
+    if named.copy is not None:
+        copy = processes.copy(run_id, named.copy)
+        return Sender(copy.attempt if copy else None, "", copy)
+    if named.attempt is not None and processes.process(run_id, named.attempt):
+        return Sender(named.attempt, writer)
+    newest = processes.newest(run_id)
+    return Sender(newest.attempt if newest else None, writer)
 
 
-def _begin(run_id: int, seen: Upsert, said: str) -> None:
-    """Opens the attempt of the process that sends this; lines of one that resumes count on."""
-    current = store.process(run_id)
+def heard(run_id: int, sender: Sender, *, lines: bool) -> dict[str, Any]:
+    """Notes that a process is alive; what its post is answered. lines: it was no heartbeat."""
+    moment = now_ns()
+    if sender.attempt is not None and sender.copy is None:
+        processes.hear(run_id, sender.attempt, sender.writer, moment, lines=lines)
+    if not lines:
+        runs_store.note_progress(run_id, sender.attempt or 0, Progress(), timezone.now())
+    return {"exitcode": None, "limits": {}}
+
+
+def _begin(run_id: int, seen: Upsert, said: str) -> int:
+    """The attempt of the process that sends this; lines of one that resumes count on."""
+    current = processes.newest(run_id)
     if current is not None and current.said == said and not current.begun:
-        return
+        return current.attempt
     at_ns = now_ns()
-    copy = hashlib.sha256(seen.settings.encode()).hexdigest()
-    launch = LaunchSeen(SLOT, f"sync {copy}" if seen.copied else f"{at_ns} {said}", at_ns, None)
+    launch = LaunchSeen(SLOT, f"{at_ns} {said}", at_ns, seen.host)
     attempt = runs.register_launch(seen.key, launch)
-    if seen.resumed and current is not None and current.attempt != attempt:
-        store.continue_lines(run_id, current.attempt, attempt)
-    store.set_process(run_id, attempt, said)
+    told = seen.told
+    if told is None and seen.resumed and current is not None:
+        told = _told(run_id, current.attempt)
+    if told is not None:
+        store.continue_lines(run_id, told.attempt, attempt, told.lines)
+    processes.add_process(run_id, attempt, said, at_ns)
+    return attempt
+
+
+def _told(run_id: int, attempt: int) -> Told:
+    ends = store.ends(run_id, attempt)
+    return Told(attempt, *(ends.get(file, (0, ""))[0] for file in (HISTORY, EVENTS, OUTPUT)))
 
 
 def resumable(key: str, project: str) -> Resumable | None:
@@ -89,26 +172,27 @@ def resumable(key: str, project: str) -> Resumable | None:
     number and the last step must be known for sure.
     """
     run = runs_store.get_run(runs.check_key(key))
-    current = store.process(run.id) if run else None
+    current = processes.newest(run.id) if run else None
     if run is None or current is None or run.project not in ("", project):
         return None
     if settings.INGEST_ACK != "commit":
-        _wait_until_written(now_ns())
-    ends = store.ends(run.id, current.attempt)
-    history, events = ends.get(HISTORY, (0, "")), ends.get(EVENTS, (0, ""))
+        wait_until_written(now_ns())
+    ends, told = store.ends(run.id, current.attempt), _told(run.id, current.attempt)
     return Resumable(
         project=run.project or project,
         key=key,
         config=run.config,
-        history=history[0],
-        events=events[0],
-        output=ends.get(OUTPUT, (0, ""))[0],
-        history_tail=history[1],
-        events_tail=events[1],
+        history=told.history,
+        events=told.events,
+        output=told.output,
+        history_tail=ends.get(HISTORY, (0, ""))[1],
+        events_tail=ends.get(EVENTS, (0, ""))[1],
+        attempt=current.attempt,
+        summary=runs_store.summaries([run.id]).get(run.id, {}),
     )
 
 
-def _wait_until_written(asked_ns: int) -> None:
+def wait_until_written(asked_ns: int) -> None:
     end = time.monotonic() + PATIENCE_S
     while _oldest_ns() <= asked_ns:
         if time.monotonic() > end:
@@ -133,4 +217,4 @@ def received_live(key: str, launch: LaunchSeen) -> bool:
     run = runs_store.get_run(runs.check_key(key))
     if run is None or runs_store.launch_attempt(run.id, launch) is not None:
         return False
-    return store.process(run.id) is not None or runs_store.knows_slot(run.id, f"{SLOT}:")
+    return processes.newest(run.id) is not None or runs_store.knows_slot(run.id, f"{SLOT}:")

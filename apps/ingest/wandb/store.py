@@ -1,19 +1,18 @@
-"""Statements about the processes that write W&B runs, and the lines of theirs that are stored."""
+"""Statements about the lines of W&B processes that are stored, and those that are missing."""
 
 from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from django.db.models import Sum
 
 from apps.core.errors import BadPayload
-from apps.core.sql import execute
-from apps.ingest.models import WandbFile, WandbProcess
-from apps.ingest.wandb.lines import EVENTS, HISTORY, NUMBERED, Piece, stamp_ns
+from apps.ingest.models import WandbFile
+from apps.ingest.wandb.lines import EVENTS, HISTORY, NUMBERED, Piece, origin_ns, stamp_ns
 from apps.ingest.wandb.parse import WandbBody
 from apps.ingest.wandb.values import storable
 from apps.logs.domain.coverage import Accepted, Coverage, accept
@@ -21,15 +20,6 @@ from apps.logs.domain.coverage import Accepted, Coverage, accept
 RECORDS: Final = ".wandb"
 """What the records of a file are kept under, beside the files of file_stream; its writer is a hash
 of the file's name, its first_ns the CRC of record 0."""
-
-
-@dataclass(frozen=True, slots=True)
-class Process:
-    """The process that writes a run now."""
-
-    attempt: int
-    said: str
-    begun: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,33 +41,30 @@ class FreshLines:
     missing: int
 
 
-def process(run_id: int) -> Process | None:
-    """The process that writes the run now. -- uses the primary key"""
-    row = WandbProcess.objects.filter(pk=run_id).first()
-    return Process(row.attempt, row.said, row.begun) if row else None
+def continue_lines(run_id: int, before: int, attempt: int, first_lines: Mapping[str, int]) -> None:
+    """The lines of `attempt` are numbered from `first_lines` on, behind those of `before`."""
+    tails = {file: tail for file, (_, tail) in ends(run_id, before).items()}
+    rows = [
+        WandbFile(
+            run_id=run_id,
+            attempt=attempt,
+            writer="",
+            file=file,
+            first_line=first,
+            end_line=first,
+            tail=tails.get(file, ""),
+        )
+        for file, first in first_lines.items()
+    ]
+    WandbFile.objects.bulk_create(rows, ignore_conflicts=True)
 
 
-def set_process(run_id: int, attempt: int, said: str) -> None:
-    """From now on the run is written by this process."""
-    WandbProcess.objects.update_or_create(
-        run_id=run_id, defaults={"attempt": attempt, "said": said, "begun": False}
+def first_lines(writer: Writer) -> dict[str, int]:
+    """file -> number of the first line of a process. -- uses the primary key"""
+    rows = WandbFile.objects.filter(
+        run_id=writer.run_id, attempt=writer.attempt, writer=writer.name
     )
-
-
-def note_begun(run_id: int) -> None:
-    """Lines of the run's process have come."""
-    WandbProcess.objects.filter(pk=run_id, begun=False).update(begun=True)
-
-
-def continue_lines(run_id: int, before: int, attempt: int) -> None:
-    """The lines of `attempt` are numbered on from where those of `before` ended."""
-    sql = """
-        INSERT INTO ingest_wandbfile (run_id, attempt, writer, file, end_line, gaps, tail)
-        SELECT run_id, %s, writer, file, end_line, '[]', tail FROM ingest_wandbfile
-        WHERE run_id = %s AND attempt = %s
-        ON CONFLICT DO NOTHING
-    """
-    execute(sql, [attempt, run_id, before])
+    return dict(rows.values_list("file", "first_line"))
 
 
 def ends(run_id: int, attempt: int) -> dict[str, tuple[int, str]]:
@@ -112,7 +99,8 @@ def take(writer: Writer, piece: Piece) -> FreshLines:
     }
     row = WandbFile.objects.filter(**key).first()
     if row is None:
-        row = WandbFile(**key, end_line=_first_number(writer, piece), gaps=[])
+        first = _first_number(writer, piece)
+        row = WandbFile(**key, first_line=first, end_line=first, gaps=[])
     _check_first(row, piece)
     before = Coverage(row.end_line, tuple((start, end) for start, end in row.gaps))
     numbers = range(piece.offset, piece.offset + len(piece.lines))
@@ -153,7 +141,11 @@ def _is_same(before_ns: int | None, now_ns: int | None) -> bool:
 
 
 def _check_first(row: WandbFile, piece: Piece) -> None:
-    if piece.offset or not piece.lines or piece.file not in (HISTORY, EVENTS):
+    if not piece.lines or piece.file not in (HISTORY, EVENTS):
+        return
+    if row.origin_ns is None:
+        row.origin_ns = origin_ns(piece.lines)
+    if piece.offset != row.first_line:
         return
     first_ns = stamp_ns(piece.lines[0])
     if not _is_same(row.first_ns, first_ns):

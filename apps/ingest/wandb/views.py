@@ -13,7 +13,6 @@ from django.core import signing
 from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
@@ -26,12 +25,11 @@ from apps.core.http import json_error, json_response
 from apps.ingest import services
 from apps.ingest.envelope import ENCODINGS, Envelope, batch_id
 from apps.ingest.views import body_of, door
-from apps.ingest.wandb import alerts, downloads, graphql, store, uploads
+from apps.ingest.wandb import alerts, copies, downloads, graphql, uploads
 from apps.ingest.wandb import services as wandb
 from apps.ingest.wandb.reading import READS
 from apps.runs import services as runs
 from apps.runs import store as runs_store
-from apps.runs.records import Progress
 
 UPLOAD_LIFE_S = 24 * 3600
 UPLOAD_SALT = "lastgood.wandb.upload"
@@ -88,9 +86,13 @@ def query(request: HttpRequest, actor: Actor) -> HttpResponse:
 
 def _upsert(request: HttpRequest, actor: Actor, asked: graphql.Operation) -> dict[str, Any]:
     seen = graphql.upsert_of(asked.variables)
-    writer = request.headers.get("X-Wandb-Client-Id", "")[:64]
-    inserted = wandb.upsert(seen, request.body, writer)
-    return graphql.upserted(seen, inserted=inserted)
+    done = wandb.upsert(seen, request.body, _client_id(request))
+    return graphql.upserted(seen, done.session, inserted=done.inserted)
+
+
+def _client_id(request: HttpRequest) -> str:
+    """Which of several processes that write one run it is; "" if it writes alone."""
+    return request.headers.get("X-Wandb-Client-Id", "")[:64]
 
 
 def _resume(request: HttpRequest, actor: Actor, asked: graphql.Operation) -> dict[str, Any]:
@@ -106,7 +108,8 @@ def _files(request: HttpRequest, actor: Actor, asked: graphql.Operation) -> dict
     run = runs_store.get_run(key)
     if run is None:
         raise AppError("there is no such run", where=f"run {key[:140]}")
-    attempt = wandb.attempt_of(run.id, request.headers.get("X-Wandb-Client-Id", "")[:64])
+    entity = graphql.text_of(asked.variables, "entity", "entityName")
+    attempt = wandb.sender_of(run.id, entity, _client_id(request)).attempt
     picky = request.headers.get("User-Agent", "").startswith(CAN_SKIP)
     targets = []
     for name in [str(name)[:1_000] for name in asked.variables.get("files") or []][:10_000]:
@@ -126,12 +129,15 @@ def _alert(request: HttpRequest, actor: Actor, asked: graphql.Operation) -> dict
     run = runs_store.get_run(graphql.text_of(asked.variables, "runName"))
     if run is None:
         return {"notifyScriptableRunAlert": {"success": False}}
-    attempt, body = wandb.attempt_of(run.id, ""), alerts.packed(asked.variables)
-    moment = now_ns()
+    entity, moment = graphql.text_of(asked.variables, "entityName"), now_ns()
+    body = alerts.packed(asked.variables)
+    sender = copies.hold_alert(run.id, wandb.sender_of(run.id, entity), body)
+    if sender is None:
+        return {"notifyScriptableRunAlert": {"success": True}}
     envelope = Envelope(
         version=1,
         # Time is a part of it: the same words may be said again. A retry is known by them.
-        batch_id=batch_id(None, endpoint=f"alert/{attempt}/{moment}", run_key=run.key, body=body),
+        batch_id=batch_id(None, endpoint=f"alert/{moment}", run_key=run.key, body=body),
         endpoint=alerts.ENDPOINT,
         encoding="identity",
         run_id=run.id,
@@ -139,7 +145,8 @@ def _alert(request: HttpRequest, actor: Actor, asked: graphql.Operation) -> dict
         token=actor.name,
         received_ns=moment,
         body=body,
-        attempt=attempt,
+        attempt=sender.attempt,
+        writer=sender.name,
     )
     services.accept(envelope, sender=str(actor.token_id), keep_bad=True)
     return {"notifyScriptableRunAlert": {"success": True}}
@@ -174,14 +181,14 @@ def file_stream(
         return json_error(415, f'encoding "{encoding[:40]}" is unknown', hint="use gzip")
     body = body_of(request, settings.INGEST_MAX_BODY_BYTES)
     run_id = runs_store.ensure_run(runs.check_key(key))
-    writer = request.headers.get("X-Wandb-Async-Client-Id", "")[:64]
-    attempt = wandb.attempt_of(run_id, writer)
+    client = request.headers.get("X-Wandb-Async-Client-Id", "")[:64]
+    sender = wandb.sender_of(run_id, entity, client)
     if len(body) < MAX_HEARTBEAT_BYTES and body.strip() == b"{}":
-        runs_store.note_progress(run_id, attempt or 0, Progress(), timezone.now())
-        return json_response({"exitcode": None, "limits": {}})
+        return json_response(wandb.heard(run_id, sender, lines=False))
+    identity = f"file_stream/{sender.attempt}/{sender.name}"
     envelope = Envelope(
         version=1,
-        batch_id=batch_id(None, endpoint=f"file_stream/{attempt}/{writer}", run_key=key, body=body),
+        batch_id=batch_id(None, endpoint=identity, run_key=key, body=body),
         endpoint="file_stream",
         encoding=encoding,
         run_id=run_id,
@@ -189,13 +196,13 @@ def file_stream(
         token=actor.name,
         received_ns=now_ns(),
         body=body,
-        attempt=attempt,
-        writer=writer,
+        attempt=sender.attempt,
+        writer=sender.name,
     )
+    if sender.copy is not None:
+        envelope = copies.settled(envelope, sender.copy)
     services.accept(envelope, sender=str(actor.token_id), keep_bad=True)
-    if not writer:
-        store.note_begun(run_id)
-    return json_response({"exitcode": None, "limits": {}})
+    return json_response(wandb.heard(run_id, sender, lines=True))
 
 
 @csrf_exempt
@@ -238,7 +245,7 @@ def _received(request: HttpRequest, most_bytes: int) -> bytes | None:
     return b"".join(pieces) if size <= most_bytes else None
 
 
-def run_page(request: HttpRequest, project: str, key: str) -> HttpResponse:
+def run_page(request: HttpRequest, key: str) -> HttpResponse:
     """The address that the client prints for a run leads to the run's page."""
     return redirect("run", key)
 

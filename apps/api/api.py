@@ -11,6 +11,7 @@ from apps.api.ingest import router as ingest
 from apps.api.orders import router as orders
 from apps.api.renderer import StrictJson, StrictParser
 from apps.api.runs import router as runs
+from apps.api.stops import router as stops
 
 DESCRIPTION = """
 Read what Lastgood knows, acknowledge incidents, order and follow rollbacks.
@@ -42,4 +43,5 @@ errors.install(api)
 api.add_router("", runs, tags=["runs"])
 api.add_router("", incidents, tags=["incidents"])
 api.add_router("", orders, tags=["rollback"])
+api.add_router("", stops, tags=["stop"])
 api.add_router("", ingest, tags=["ingest"])

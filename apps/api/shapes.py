@@ -261,6 +261,22 @@ class OrderList(Schema):
     items: list[OrderOut]
 
 
+class StopOut(Schema):
+    number: int
+    attempt: int
+    state: str
+    active: bool
+    actor: str
+    reason: str
+    requested_at_ns: int
+    delivered_at_ns: int | None
+    ended_at_ns: int | None
+
+
+class StopList(Schema):
+    items: list[StopOut]
+
+
 class ResumePointOut(Schema):
     payload: dict[str, Any]
     signature: dict[str, str]

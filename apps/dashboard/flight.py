@@ -15,9 +15,11 @@ from apps.metrics import store as metrics
 from apps.rollbacks import services as rollback_services
 from apps.rollbacks import store as rollbacks
 from apps.rollbacks.records import OrderInfo
+from apps.runs import stops
 from apps.runs import store as runs
 from apps.runs.domain.topology import first_missing
 from apps.runs.records import AttemptInfo, PlacementInfo, RunInfo
+from apps.runs.stop_store import StopInfo
 
 SILENT_S = 30.0
 MANY_RANKS = 128
@@ -67,7 +69,9 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Flight:
-    """What the page says beside the charts. outcome: the order the newest attempt followed."""
+    """What the page says beside the charts. outcome: the order the newest attempt followed. stop:
+    the newest request to stop that attempt. stoppable: somebody would hear one.
+    """
 
     run: RunInfo
     attempts: Sequence[AttemptInfo]
@@ -79,6 +83,8 @@ class Flight:
     ingest: ingest.IngestStatus
     order: OrderInfo | None = None
     outcome: OrderInfo | None = None
+    stop: StopInfo | None = None
+    stoppable: bool = False
     matrix: Matrix = field(default_factory=Matrix)
     candidates: Sequence[Any] = ()
 
@@ -122,6 +128,8 @@ def flight(run: RunInfo, now_ns: int) -> Flight:
         ingest=ingest.status(run.id),
         order=active[-1] if active else None,
         outcome=ended[-1] if ended else None,
+        stop=stops.newest(run.id, newest),
+        stoppable=stops.stoppable(run.id),
         matrix=matrix(run, newest, incident, now_ns),
         candidates=_candidates(run, incident),
     )

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from apps.dashboard import views, views_incident, views_rollback, views_run
+from apps.dashboard import views, views_incident, views_rollback, views_run, views_stop
 
 urlpatterns = [
     path("", views.runs, name="runs"),
@@ -27,6 +27,8 @@ urlpatterns = [
     path("runs/<str:key>/logs/", views_run.logs, name="logs"),
     path("runs/<str:key>/attempts/", views_run.attempts, name="attempts"),
     path("runs/<str:key>/checkpoints/", views_run.checkpoints, name="checkpoints"),
+    path("runs/<str:key>/stop/", views_stop.stop, name="stop"),
+    path("runs/<str:key>/stops/<int:number>/cancel/", views_stop.cancel, name="stop_cancel"),
     path("runs/<str:key>/rollback/", views_rollback.rollback, name="rollback"),
     path("runs/<str:key>/orders/<int:number>/", views_rollback.order, name="order"),
     path("runs/<str:key>/orders/<int:number>/cancel/", views_rollback.cancel, name="order_cancel"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django.db import models
 
+from apps.runs.domain.stop import ACTIVE, StopState
+
 
 class Run(models.Model):
     """One training effort with one goal. `key` is what people and programs call it."""
@@ -68,3 +70,39 @@ class Placement(models.Model):
     node = models.CharField(max_length=255)
     local_rank = models.IntegerField(null=True)
     device = models.CharField(max_length=200, null=True)
+
+
+class Stop(models.Model):
+    """A person's request that an attempt stops. At most one of an attempt is active.
+
+    state and the times below it are written by `stop_store.save_state` only, the rest once.
+    """
+
+    pk = models.CompositePrimaryKey("run_id", "number")
+    run_id = models.BigIntegerField()
+    number = models.IntegerField()
+    attempt = models.IntegerField()
+    idempotency_key = models.CharField(max_length=128)
+    actor = models.CharField(max_length=200)
+    reason = models.TextField()
+    requested_at_ns = models.BigIntegerField()
+
+    state = models.CharField(max_length=20)
+    delivered_at_ns = models.BigIntegerField(null=True)
+    ended_at_ns = models.BigIntegerField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(state__in=[state.value for state in StopState]),
+                name="stop_state_is_known",
+            ),
+            models.UniqueConstraint(
+                fields=["run_id", "idempotency_key"], name="one_stop_an_idempotency_key"
+            ),
+            models.UniqueConstraint(
+                fields=["run_id", "attempt"],
+                condition=models.Q(state__in=[state.value for state in sorted(ACTIVE)]),
+                name="one_active_stop",
+            ),
+        ]

@@ -62,11 +62,11 @@ def test_a_malformed_start_is_400(client, token, body, where):
 
 
 def test_a_start_of_a_run_that_is_received_live_is_not_registered_if_so_wished(start):
-    from apps.ingest.wandb.store import set_process
+    from apps.ingest.wandb.process_store import add_process
     from apps.runs.store import ensure_run
 
     assert start("wandb", "file", unless_live=True).json()["attempt"] == 0
-    set_process(ensure_run("r"), 0, "said")
+    add_process(ensure_run("r"), 0, "said", T0_NS)
     assert start("wandb", "file", unless_live=True).json()["attempt"] == 0
     answer = start("wandb", "other file", T0_NS + 5 * MINUTE_NS, unless_live=True)
     assert answer.json() == {"run": "r", "attempt": None, "live": True}

@@ -13,6 +13,7 @@ from apps.ingest.wandb import process_store as processes
 from apps.ingest.wandb.lines import SUMMARY, StreamBatch, summary_of
 from apps.ingest.wandb.process_store import Copy, Process
 from apps.ingest.wandb.store import Writer
+from apps.runs import stops
 from apps.runs import store as runs
 from apps.runs.records import Progress
 
@@ -49,6 +50,8 @@ def note_progress(writer: Writer, copy: Copy | None, batch: StreamBatch, to: Set
         processes.await_others(run_id, writer.attempt, awaits=ended is None)
         exit_code = ended
     progress = Progress(exit_code=exit_code, summary=summary)
+    if exit_code is not None:
+        stops.end(run_id, attempt, to.now_ns)
     return runs.note_progress(run_id, attempt, progress, timezone.now())
 
 
@@ -97,4 +100,5 @@ def _end(run_id: int, attempt: int, now_ns: int) -> bool:
             return False
         processes.await_others(run_id, attempt, awaits=False)
         runs.end_attempt(run_id, attempt, code)
+        stops.end(run_id, attempt, now_ns)
     return True

@@ -24,6 +24,7 @@ from apps.ingest.wandb.process_store import Copy, Identity
 from apps.ingest.wandb.sessions import Session, Told, copy_name, session_of
 from apps.ingest.writes import too_large
 from apps.runs import services as runs
+from apps.runs import stops
 from apps.runs import store as runs_store
 from apps.runs.records import LaunchSeen, Progress
 
@@ -134,13 +135,26 @@ def sender_of(run_id: int, entity: str, writer: str = "") -> Sender:
 
 
 def heard(run_id: int, sender: Sender, *, lines: bool) -> dict[str, Any]:
-    """Notes that a process is alive; what its post is answered. lines: it was no heartbeat."""
-    moment = now_ns()
+    """Notes that a process is alive; what its post is answered. lines: it was no heartbeat.
+
+    The answer tells a process to stop, if a person asked for that.
+    """
+    moment, stopped = now_ns(), False
     if sender.attempt is not None and sender.copy is None:
         processes.hear(run_id, sender.attempt, sender.writer, moment, lines=lines)
+        stopped = stops.deliver(run_id, sender.attempt, moment)
     if not lines:
         runs_store.note_progress(run_id, sender.attempt or 0, Progress(), timezone.now())
-    return {"exitcode": None, "limits": {}}
+    return {"exitcode": None, "limits": {}, **({"stopped": True} if stopped else {})}
+
+
+def is_stopped(key: str, entity: str) -> bool:
+    """Whether the process of an old client, which asks this again and again, is to stop."""
+    run = runs_store.get_run(key)
+    sender = sender_of(run.id, entity) if run else Sender(None)
+    if run is None or sender.attempt is None or sender.copy is not None:
+        return False
+    return stops.deliver(run.id, sender.attempt, now_ns())
 
 
 def _begin(run_id: int, seen: Upsert, said: str) -> int:

@@ -130,9 +130,14 @@ def _apart_ns(copied: Mapping[str, Trace], files: Mapping[str, Trace]) -> int | 
         other = files.get(file)
         if other is None or other.origin_ns is None or trace.origin_ns is None:
             continue
-        if trace.first_ns is not None and other.first_ns is not None:
-            # To the microsecond, as an older program kept them.
-            if abs(trace.first_ns - other.first_ns) >= 1_000:
-                return None
+        if _differ(trace.first_ns, other.first_ns):
+            return None
         apart.append(abs(trace.origin_ns - other.origin_ns))
     return max(apart, default=None)
+
+
+def _differ(first_ns: int | None, other_ns: int | None) -> bool:
+    """Whether these are first lines of two processes; an older program kept microseconds."""
+    if first_ns is None or other_ns is None:
+        return False
+    return abs(first_ns - other_ns) >= 1_000

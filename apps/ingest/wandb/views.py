@@ -152,6 +152,12 @@ def _alert(request: HttpRequest, actor: Actor, asked: graphql.Operation) -> dict
     return {"notifyScriptableRunAlert": {"success": True}}
 
 
+def _stopped(request: HttpRequest, actor: Actor, asked: graphql.Operation) -> dict[str, Any]:
+    key = graphql.text_of(asked.variables, "runId", "run")
+    entity = graphql.text_of(asked.variables, "entityName", "entity")
+    return {"project": {"run": {"stopped": wandb.is_stopped(key, entity)}}}
+
+
 _ANSWERS: dict[str, Answer] = {
     "Viewer": lambda _, actor, __: graphql.viewer(actor.name),
     "GetViewer": lambda _, actor, __: graphql.viewer(actor.name),
@@ -159,7 +165,7 @@ _ANSWERS: dict[str, Answer] = {
     "ServerFeaturesQuery": lambda *_: graphql.features(),
     "UpsertBucket": _upsert,
     "RunResumeStatus": _resume,
-    "RunStoppedStatus": lambda *_: {"project": {"run": {"stopped": False}}},
+    "RunStoppedStatus": _stopped,
     "OrganizationCoreWeaveOrganizationID": lambda *_: {"entity": {"organization": None}},
     "ArtifactType": lambda *_: {"project": {"artifact": None}},
     "NotifyScriptableRunAlert": _alert,

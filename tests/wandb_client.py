@@ -19,6 +19,7 @@ NEW, OLD = VERSIONS = ("0.31.0", "0.16.6")
 
 DEADLINE_S = 180.0
 HISTORY = "history"
+UPLOAD = "upload"
 BUSY = (
     b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\n"
     b"Content-Length: 0\r\nConnection: close\r\n\r\n"
@@ -178,7 +179,9 @@ class Proxy:
 
 
 def kind_of(request: bytes) -> str:
-    """HISTORY for lines with steps, the name of a GraphQL operation, "" for anything else."""
+    """HISTORY for lines with steps, UPLOAD, the name of a GraphQL operation, else ""."""
+    if request.startswith(b"PUT "):
+        return UPLOAD
     if b"/file_stream " in request.partition(b"\r\n")[0]:
         return HISTORY if b'"wandb-history' in request else ""
     named = re.search(rb'"query":\s*"(?:\\n|\s)*(?:query|mutation) (\w+)', request)

@@ -37,7 +37,9 @@ def record(run_id: int, attempt: int, seen: Sequence[CheckpointSeen]) -> int:
 
     The same step with the same files changes nothing. With other files the first announcement
     stays, the second is kept beside it and the checkpoint gets the finding INVENTORY_MISMATCH.
-    Metadata content is kept and checked by the job checkpoints.verify after the commit.
+    One without a list of files says nothing about them: it contradicts nothing, and the first
+    list that comes is taken. A doubt about the step becomes the finding STEP_MISMATCH. Metadata
+    content is kept and checked by the job checkpoints.verify after the commit.
     """
     return sum(_record(run_id, attempt, announcement) for announcement in seen)
 
@@ -54,7 +56,9 @@ def verify(run_id: int, attempt: int, step: int) -> CheckpointInfo | None:
         if known is None or content is None:
             return known
         found = verify_files(known.files, content)
-        store.save_check(run_id, attempt, step, _check(found, _mismatches(run_id, known), now_ns()))
+        doubts = (f for f in known.findings if f.code == Code.STEP_MISMATCH)
+        kept = (*doubts, *_mismatches(run_id, known))
+        store.save_check(run_id, attempt, step, _check(found, kept, now_ns()))
         transaction.on_commit(lambda: _tell(run_id), robust=True)
     return store.get(run_id, attempt, step)
 
@@ -77,22 +81,40 @@ def verify_unchecked(limit: int = 100) -> int:
 
 
 def _record(run_id: int, attempt: int, seen: CheckpointSeen) -> bool:
+    files = {} if seen.files is None else seen.files
     new = NewCheckpoint(
         attempt=attempt,
         step=seen.step,
         path=printable(seen.path)[:_MAX_PATH],
         saved_at_ns=seen.saved_at_ns,
         save_s=seen.save_s,
-        files=seen.files,
-        digest=inventory.digest(seen.files),
+        files=files,
+        digest=inventory.UNKNOWN if seen.files is None else inventory.digest(files),
     )
-    if store.add(run_id, new, _check(verify_files(new.files), _size_findings(seen))):
+    check = _check(verify_files(files), (*_unchecked(seen), *_doubts(seen)))
+    if store.add(run_id, new, check):
         _keep_metadata(run_id, attempt, seen)
         return True
     known = store.lock(run_id, attempt, new.step)
-    if known is not None and known.digest != new.digest:
-        return _contradict(run_id, known, new)
-    return _keep_metadata(run_id, attempt, seen)
+    if known is None or new.digest in (known.digest, inventory.UNKNOWN):
+        doubted = known is not None and _doubt(run_id, known, seen)
+        return _keep_metadata(run_id, attempt, seen) or doubted
+    if known.digest == inventory.UNKNOWN:
+        store.list_files(run_id, new, check)
+        _keep_metadata(run_id, attempt, seen)
+        return True
+    return _contradict(run_id, known, new)
+
+
+def _doubt(run_id: int, known: CheckpointInfo, seen: CheckpointSeen) -> bool:
+    """Adds what a repeated announcement says against the step; False if it is known."""
+    fresh = tuple(f for f in _doubts(seen) if f not in known.findings)
+    if not fresh:
+        return False
+    verification = Verification(Level(known.level), known.framework, ())
+    check = _check(verification, (*known.findings, *fresh), known.checked_at_ns)
+    store.save_check(run_id, known.attempt, known.step, check)
+    return True
 
 
 def _contradict(run_id: int, known: CheckpointInfo, new: NewCheckpoint) -> bool:
@@ -117,7 +139,11 @@ def _keep_metadata(run_id: int, attempt: int, seen: CheckpointSeen) -> bool:
     return True
 
 
-def _size_findings(seen: CheckpointSeen) -> tuple[CheckpointFinding, ...]:
+def _unchecked(seen: CheckpointSeen) -> tuple[CheckpointFinding, ...]:
+    """What about the announcement keeps the checkpoint from being checked."""
+    if seen.files is None:
+        text = "it was announced without a list of its files: nothing about it can be checked"
+        return (finding(Code.UNCHECKED, text),)
     if seen.metadata is None or len(seen.metadata) <= store.MAX_METADATA_BYTES:
         return ()
     text = (
@@ -125,6 +151,10 @@ def _size_findings(seen: CheckpointSeen) -> tuple[CheckpointFinding, ...]:
         f"(limit {store.MAX_METADATA_BYTES}): the headers cannot be verified"
     )
     return (finding(Code.UNCHECKED, text),)
+
+
+def _doubts(seen: CheckpointSeen) -> tuple[CheckpointFinding, ...]:
+    return (finding(Code.STEP_MISMATCH, seen.doubt),) if seen.doubt else ()
 
 
 def _mismatches(run_id: int, known: CheckpointInfo) -> tuple[CheckpointFinding, ...]:

@@ -70,6 +70,20 @@ def add(run_id: int, new: NewCheckpoint, check: Check) -> bool:
     return stored == new.digest
 
 
+def list_files(run_id: int, new: NewCheckpoint, check: Check) -> None:
+    """Gives a checkpoint whose files nobody listed the list of a later announcement."""
+    where = {"run_id": run_id, "attempt": new.attempt, "step": new.step}
+    Checkpoint.objects.filter(**where, inventory_digest=inventory.UNKNOWN).update(
+        path=new.path,
+        save_s=new.save_s,
+        files=inventory.pack(new.files),
+        file_count=len(new.files),
+        stated_bytes=min(sum(new.files.values()), _MAX_BIGINT),
+        inventory_digest=new.digest,
+    )
+    save_check(run_id, new.attempt, new.step, check)
+
+
 def add_resave(run_id: int, new: NewCheckpoint) -> bool:
     """Keeps a contradicting announcement; False if this one is kept already."""
     where = {

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterable
 from typing import Any, Final
 
-READ_AT_ONCE: Final = {"/login/": 1, "/api/v1/": 4, "/files/upload/": 2, "/files/": 2, "": 2}
+READ_AT_ONCE: Final = {"/login/": 1, "/api/v1/": 4, "/files/upload/": 3, "/files/": 2, "": 2}
 """Places for bodies by the beginning of the path, the first that fits. The sum, and the long polls
 of resume-point, must stay below `--blocking-threads`. Files that a `wandb` run uploads may be slow:
 its metrics do not wait for their places. Strangers reach the body of the login page only: they

@@ -68,14 +68,18 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointSeen:
-    """A checkpoint as its writer announced it. files: name -> bytes."""
+    """A checkpoint as its writer announced it. files: name -> bytes; None if nobody listed them.
+
+    doubt: who says another step than `step`, in words; "" if nobody does.
+    """
 
     step: int
     path: str
     saved_at_ns: int
     save_s: float | None
-    files: Mapping[str, int]
+    files: Mapping[str, int] | None
     metadata: bytes | None = None
+    doubt: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from apps.dashboard.access import incident_of, may_operate, run_of
 from apps.dashboard.deck import DeckAsk, deck
 from apps.dashboard.heatmap import lines as heatmap_lines
 from apps.dashboard.views import number
+from apps.ingest.wandb import artifacts_store
 from apps.logs import store as log_store
 from apps.logs.records import LogQuery
 from apps.metrics import heatmap
@@ -188,10 +189,12 @@ def attempts(request: HttpRequest, key: str) -> HttpResponse:
 
 @require_safe
 def checkpoints(request: HttpRequest, key: str) -> HttpResponse:
-    """Checkpoints by step, newest first."""
+    """Checkpoints by step, newest first, and the W&B artifacts that they were logged as."""
     info = run_of(key)
     items = sorted(checkpoint_store.checkpoints(info.id), key=lambda c: (-c.step, -c.attempt))
-    return render(request, "runs/checkpoints.html", {"run": info, "items": items})
+    logged = artifacts_store.by_checkpoint(info.id)
+    rows = [(c, logged.get((c.attempt, c.step), [])) for c in items]
+    return render(request, "runs/checkpoints.html", {"run": info, "rows": rows})
 
 
 @require_safe

@@ -29,6 +29,7 @@ from apps.ingest.rows.write import write_rows
 from apps.ingest.tensorboard.parse import parse_body as open_events
 from apps.ingest.tensorboard.write import write_events
 from apps.ingest.wandb import alerts as wandb_alerts
+from apps.ingest.wandb import artifact_write
 from apps.ingest.wandb.lines import parse_stream
 from apps.ingest.wandb.parse import parse_body as open_wandb
 from apps.ingest.wandb.write import write_stream
@@ -65,6 +66,9 @@ PROTOCOLS: dict[str, Protocol] = {
     ),
     "tensorboard": Protocol(lambda body, _: open_events(body), write_events),
     "rows": Protocol(lambda body, _: open_rows(body), write_rows),
+    artifact_write.ENDPOINT: Protocol(
+        lambda body, _: artifact_write.parse_commit(body), artifact_write.write_artifact
+    ),
     "metrics": Protocol(
         lambda body, env: parse_metrics(body, received_ns=env.received_ns), writes.write_metrics
     ),

@@ -198,3 +198,44 @@ class FollowedPart(models.Model):
     part = models.CharField(max_length=100)
     end = models.BigIntegerField()
     gaps = models.JSONField(default=list)
+
+
+class WandbArtifact(models.Model):
+    """An artifact that may be a checkpoint. key: 32 hex digits. state: pending until the client
+    commits it, then whether it was one. step: of the checkpoint that it became."""
+
+    pk = models.CompositePrimaryKey("run_id", "key")
+    run_id = models.BigIntegerField()
+    key = models.CharField(max_length=32)
+    attempt = models.IntegerField()
+    type = models.CharField(max_length=128)
+    name = models.CharField(max_length=128)
+    digest = models.CharField(max_length=128)
+    aliases = models.JSONField(default=list)
+    metadata = models.JSONField(default=dict)
+    history_step = models.BigIntegerField(null=True)
+    logged_ns = models.BigIntegerField()
+    state = models.CharField(max_length=16)
+    step = models.BigIntegerField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(state__in=["pending", "checkpoint", "not kept"]),
+                name="wandb_artifact_state_is_known",
+            )
+        ]
+
+
+class WandbManifest(models.Model):
+    """What an artifact consists of, zstd-compressed; several if several processes wrote it.
+
+    content_bytes: before compression; content is empty if that was too much to keep.
+    """
+
+    pk = models.CompositePrimaryKey("run_id", "key", "md5")
+    run_id = models.BigIntegerField()
+    key = models.CharField(max_length=32)
+    md5 = models.CharField(max_length=32)
+    content = models.BinaryField()
+    content_bytes = models.BigIntegerField()

@@ -76,12 +76,21 @@ def test_one_that_is_too_large_is_dropped_and_counted(client, address, run_id):
     content = b"x" * (uploads.MAX_BYTES + 1)
     assert put(client, address("requirements.txt"), content).status_code == 200
     assert uploads.uploads(run_id) == []
-    assert counters(run_id) == {"files_not_kept": 1, "files_not_kept: too large or slow": 1}
+    assert counters(run_id) == {"files_not_kept": 1, "files_not_kept: too large": 1}
 
 
-def test_a_new_client_is_not_asked_for_what_would_be_dropped(address, run_id):
-    assert address("media/images/a b.png") is None
+def test_a_new_client_is_not_asked_for_what_would_be_dropped(ask, run_id):
+    files = ["config.yaml", "media/images/a b.png"]
+    made = ask("CreateRunFiles", project="p", run="r1", files=files)["createRunFiles"]["files"]
+    assert [target["name"] for target in made] == ["config.yaml", ""]
+    assert [bool(target["uploadUrl"]) for target in made] == [True, False]
     assert counters(run_id) == {"files_not_kept": 1, "files_not_kept: media": 1}
+
+
+@pytest.mark.parametrize("files", [["a.png"], ["config.yaml", *["a.png"] * 201]])
+def test_nothing_but_media_or_very_many_are_refused_in_one_answer(ask, run_id, files):
+    assert ask("CreateRunFiles", project="p", run="r1", files=files) is None
+    assert counters(run_id)["files_not_kept"] == files.count("a.png")
 
 
 def test_an_old_client_needs_an_address_for_everything(client, address, run_id):
@@ -103,10 +112,10 @@ def test_a_body_without_a_length_is_not_taken_for_an_empty_file(client, address,
     assert (answer.status_code, uploads.uploads(run_id)) == (411, [])
 
 
-def test_one_that_takes_too_long_keeps_no_thread(client, address, run_id, monkeypatch):
-    monkeypatch.setattr("apps.ingest.wandb.views.MAX_UPLOAD_S", -1.0)
-    assert put(client, address("config.yaml"), b"lr: 1").status_code == 200
-    assert counters(run_id)["files_not_kept: too large or slow"] == 1
+@pytest.mark.parametrize(("name", "status"), [("config.yaml", 503), ("output.log", 200)])
+def test_one_that_takes_too_long_keeps_no_thread(client, address, monkeypatch, name, status):
+    monkeypatch.setattr("apps.ingest.wandb.putting.MAX_UPLOAD_S", -1.0)
+    assert put(client, address(name, OLD), b"lr: 1").status_code == status
 
 
 def test_an_expired_or_changed_address_takes_nothing(client, address, monkeypatch):

@@ -12,6 +12,8 @@ from apps.core.errors import BadPayload
 
 MAX_FILES = 200_000
 MAX_PACKED_TO_BYTES = 64 * 1024 * 1024
+UNKNOWN = ""
+"""In place of the digest of a checkpoint whose files nobody listed."""
 _VERSION = b"\x01"
 
 

@@ -124,6 +124,17 @@ def project_of(variables: Mapping[str, Any]) -> str:
     return text_of(variables, "project")[:200] or DEFAULT_PROJECT
 
 
+def unsupported(name: str) -> tuple[str, str]:
+    """(kind, what to say) of an operation that has no answer. Kinds are few: they are counted."""
+    if "Sweep" in name or name in ("CreateAgent", "AgentHeartbeat", "Heartbeat"):
+        return "sweeps", "Lastgood runs no sweeps: log each trial as a run of its own"
+    if "RunQueue" in name or "Launch" in name:
+        return "launch", "Lastgood launches no jobs"
+    if "Registr" in name:
+        return "registry", "Lastgood has no registry"
+    return "other", f'Lastgood does not know the operation "{name[:100]}"'
+
+
 def probed_types(query: str) -> dict[str, Any]:
     """The answer to an old client that asks what fields the server's types have."""
     return {

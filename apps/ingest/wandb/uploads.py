@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -24,7 +26,7 @@ _CONSOLE: Final = ("output.log", "output_")
 def kind_of(name: str) -> str:
     """What a file is, in one word of few: a sender's names never become names of counters."""
     if name in KEPT:
-        return "too large or slow"
+        return "too large"
     if name.startswith(_CONSOLE):
         return "console"
     return _KINDS.get(name.partition("/")[0], "other") if "/" in name else "other"
@@ -37,9 +39,10 @@ def keep(run_id: int, attempt: int, name: str, content: bytes) -> None:
         uploads_store.put(run_id, attempt, name, content)
 
 
-def drop(run_id: int, name: str, times: int = 1) -> None:
-    """Counts a file that is not kept."""
-    count(run_id, {"files_not_kept": times, f"files_not_kept: {kind_of(name)}": times})
+def drop(run_id: int, names: Sequence[str]) -> None:
+    """Counts files that are not kept."""
+    kinds = Counter(f"files_not_kept: {kind_of(name)}" for name in names)
+    count(run_id, {"files_not_kept": len(names), **kinds})
 
 
 def uploads(run_id: int) -> list[UploadInfo]:

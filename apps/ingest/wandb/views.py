@@ -4,13 +4,12 @@ client gives up on one for the rest of its run."""
 from __future__ import annotations
 
 import base64
-import time
 from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
 from django.core import signing
-from django.http import HttpRequest, HttpResponse, UnreadablePostError
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.csrf import csrf_exempt
@@ -19,14 +18,15 @@ from django.views.decorators.http import require_http_methods
 from apps.accounts.records import Actor
 from apps.accounts.services import Forbidden, require, require_any, verify_token
 from apps.core.clock import now_ns
-from apps.core.database import SERVER_TROUBLE
 from apps.core.errors import AppError
 from apps.core.http import json_error, json_response
 from apps.ingest import services
 from apps.ingest.envelope import ENCODINGS, Envelope, batch_id
+from apps.ingest.store import count
 from apps.ingest.views import body_of, door
-from apps.ingest.wandb import alerts, copies, downloads, graphql, uploads
+from apps.ingest.wandb import alerts, artifact_doors, copies, downloads, graphql, uploads
 from apps.ingest.wandb import services as wandb
+from apps.ingest.wandb.putting import received, refused
 from apps.ingest.wandb.reading import READS
 from apps.runs import services as runs
 from apps.runs import store as runs_store
@@ -34,11 +34,11 @@ from apps.runs import store as runs_store
 UPLOAD_LIFE_S = 24 * 3600
 UPLOAD_SALT = "lastgood.wandb.upload"
 MAX_HEARTBEAT_BYTES = 16
-PIECE_BYTES = 1 << 16
-MAX_UPLOAD_S = 60.0
 CAN_SKIP = "wandb-core"
 """How a client names itself that goes on when it is given no address for a file. The core has done
 so since it exists; the Python uploader before it (0.16) would put to the address None."""
+MAX_SKIPPED = 200
+"""The core writes the whole answer to its own log once for each file without an address."""
 Answer = Callable[[HttpRequest, Actor, graphql.Operation], dict[str, Any]]
 
 
@@ -77,7 +77,9 @@ def query(request: HttpRequest, actor: Actor) -> HttpResponse:
         types = graphql.probed_types(operation.query)
         if types:
             return json_response({"data": types})
-        raise AppError(f'Lastgood does not know the operation "{operation.name[:100]}"')
+        kind, why = graphql.unsupported(operation.name)
+        count(0, {f"unsupported: {kind}": 1})
+        raise AppError(why, hint="see docs/ingest.md")
     except (services.Refused, Forbidden):
         raise
     except AppError as error:
@@ -108,15 +110,20 @@ def _files(request: HttpRequest, actor: Actor, asked: graphql.Operation) -> dict
     run = runs_store.get_run(key)
     if run is None:
         raise AppError("there is no such run", where=f"run {key[:140]}")
+    names = [str(name)[:1_000] for name in asked.variables.get("files") or []][:10_000]
+    picky = request.headers.get("User-Agent", "").startswith(CAN_SKIP)
+    skipped = [name for name in names if picky and name not in uploads.KEPT]
+    if skipped:
+        uploads.drop(run.id, skipped)
+    if len(skipped) == len(names) or len(skipped) > MAX_SKIPPED:
+        raise AppError("Lastgood keeps no media and no large files", hint="see docs/ingest.md")
     entity = graphql.text_of(asked.variables, "entity", "entityName")
     attempt = wandb.sender_of(run.id, entity, _client_id(request)).attempt
-    picky = request.headers.get("User-Agent", "").startswith(CAN_SKIP)
-    targets = []
-    for name in [str(name)[:1_000] for name in asked.variables.get("files") or []][:10_000]:
-        skipped = picky and name not in uploads.KEPT
-        if skipped:
-            uploads.drop(run.id, name)
-        targets.append((name, None if skipped else _upload_url(request, key, attempt, name)))
+    without = frozenset(skipped)
+    targets = [
+        ("", None) if name in without else (name, _upload_url(request, key, attempt, name))
+        for name in names
+    ]
     return graphql.file_targets(key, targets)
 
 
@@ -167,10 +174,10 @@ _ANSWERS: dict[str, Answer] = {
     "RunResumeStatus": _resume,
     "RunStoppedStatus": _stopped,
     "OrganizationCoreWeaveOrganizationID": lambda *_: {"entity": {"organization": None}},
-    "ArtifactType": lambda *_: {"project": {"artifact": None}},
     "NotifyScriptableRunAlert": _alert,
     "CreateRunFiles": _files,
     "RunFiles": lambda request, _, asked: downloads.run_files(request, asked),
+    **artifact_doors.ANSWERS,
 }
 _SCOPES = dict.fromkeys(
     ("Viewer", "GetViewer", "GetDefaultEntity", "ServerFeaturesQuery"), ("ingest", "read")
@@ -219,36 +226,16 @@ def upload(request: HttpRequest, ticket: str) -> HttpResponse:
         key, attempt, name = signing.loads(ticket, salt=UPLOAD_SALT, max_age=UPLOAD_LIFE_S)
     except signing.BadSignature:
         return json_error(403, "this upload address is not valid or has expired")
-    if not request.headers.get("Content-Length", "").isdigit():
-        return json_error(411, "the body has no length", hint="send a Content-Length")
-    try:
-        content = _received(request, uploads.MAX_BYTES if name in uploads.KEPT else 0)
+
+    def keep() -> None:
+        content = received(request, uploads.MAX_BYTES if name in uploads.KEPT else 0)
         run = runs_store.get_run(key)
         if run is not None and content is not None:
             uploads.keep(run.id, attempt, name, content)
         elif run is not None:
-            uploads.drop(run.id, name)
-    except SERVER_TROUBLE:
-        return json_error(503, "the database does not answer", hint="retry", Retry_After="2")
-    except UnreadablePostError as error:
-        return json_error(503, str(error), hint="send it again", Retry_After="1")
-    return HttpResponse()
+            uploads.drop(run.id, [name])
 
-
-def _received(request: HttpRequest, most_bytes: int) -> bytes | None:
-    """The body, read to its end; None if it is larger or slower than it may be.
-
-    UnreadablePostError if the sender went away before its end.
-    """
-    pieces, size, end = list[bytes](), 0, time.monotonic() + MAX_UPLOAD_S
-    while piece := request.read(PIECE_BYTES):
-        size += len(piece)
-        pieces = [*pieces, piece] if size <= most_bytes else []
-        if time.monotonic() > end:
-            return None
-    if size != int(request.headers["Content-Length"]):
-        raise UnreadablePostError("the body was cut")
-    return b"".join(pieces) if size <= most_bytes else None
+    return refused(request, keep) or HttpResponse()
 
 
 def run_page(request: HttpRequest, key: str) -> HttpResponse:

@@ -6,6 +6,7 @@ import sys
 
 from config import env
 from config.home import ROOT
+from config.metrics_docs import filled
 
 _HEAD = """# Settings
 
@@ -35,8 +36,14 @@ def example_file() -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Writes both files; with --check only compares. The exit status."""
-    wanted = {ROOT / "docs/settings.md": settings_page(), ROOT / ".env.example": example_file()}
+    """Writes the files, and the tables of metric names; with --check only compares. The exit
+    status."""
+    names = ROOT / "docs/metrics.md"
+    wanted = {
+        ROOT / "docs/settings.md": settings_page(),
+        ROOT / ".env.example": example_file(),
+        names: filled(names.read_text(encoding="utf-8")),
+    }
     stale = [
         path
         for path, text in wanted.items()

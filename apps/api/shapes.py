@@ -89,6 +89,22 @@ class KeyList(Schema):
     items: list[KeyOut]
 
 
+class RuleShape(Schema):
+    pattern: str
+    statistic: str = ""
+
+
+class NamesOut(Schema):
+    project: str
+    version: int
+    changed_at_ns: int
+    changed_by: str
+    roles: dict[str, str | None]
+    rules: list[RuleShape]
+    run: str | None
+    counts_now: dict[str, str | None]
+
+
 class LayersOut(Schema):
     layers: list[str]
     step_edges: list[int]

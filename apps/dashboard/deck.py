@@ -98,7 +98,8 @@ def _empty(ask: DeckAsk) -> dict[str, Any]:
 
 def _read(run: RunInfo, ask: DeckAsk) -> _Scene | None:
     shown = series.shown(run.id)
-    keys = [key for key in (shown.loss, shown.grad, shown.step_time) if key]
+    wanted = (shown.loss, shown.grad, shown.step_time, shown.eval_loss)
+    keys = [key for key in wanted if key]
     if not keys:
         return None
     whole = series.curves(run.id, keys[:1], points=ask.points)[keys[0]]
@@ -156,6 +157,7 @@ def _charts(scene: _Scene) -> dict[str, Any]:
     shown = scene.shown
     rows = (
         ("loss", shown.loss, "blue", False),
+        ("eval_loss", shown.eval_loss, "purple", False),
         ("grad", shown.grad, "vermillion", True),
         ("step_time", shown.step_time, "green", False),
     )

@@ -78,6 +78,7 @@ class Flight:
     loss_key: str | None
     latest: dict[str, tuple[int, int, float]]
     step_time_s: float | None
+    tokens_per_s: float | None
     incident: IncidentInfo | None
     good: Any
     ingest: ingest.IngestStatus
@@ -110,7 +111,7 @@ def flight(run: RunInfo, now_ns: int) -> Flight:
     attempts = runs.attempts(run.id)
     newest = attempts[-1].number if attempts else None
     shown = series.shown(run.id)
-    keys = [key for key in (shown.loss, shown.step_time) if key]
+    keys = [key for key in (shown.loss, shown.step_time, shown.tokens_per_s) if key]
     latest = metrics.latest(run.id, newest, keys) if newest is not None and keys else {}
     waiting = [i for i in board.open_incidents(200) if i.run_id == run.id]
     incident = waiting[0] if waiting else None
@@ -123,6 +124,7 @@ def flight(run: RunInfo, now_ns: int) -> Flight:
         loss_key=shown.loss,
         latest=latest,
         step_time_s=latest[shown.step_time][2] if shown.step_time in latest else None,
+        tokens_per_s=latest[shown.tokens_per_s][2] if shown.tokens_per_s in latest else None,
         incident=incident,
         good=board.last_good(run.id, incident),
         ingest=ingest.status(run.id),

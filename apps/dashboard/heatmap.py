@@ -12,6 +12,8 @@ from apps.metrics.domain.layer_statistics import BY_SLUG
 from apps.metrics.records import LayerGrid, LayerQuery
 
 BUCKETS = 240
+WARM_UP_SHARE = 20
+"""The first twentieth of a run is far from everything that follows: it names no worst cell."""
 Place = Callable[[int, Sequence[int]], list[float]]
 """(attempt, step edges) -> x values, empty if they are unknown."""
 
@@ -120,7 +122,8 @@ def lines(grid: LayerGrid) -> list[LayerLine]:
 
 def _line(grid: LayerGrid, at: int, label: str, names: tuple[str, ...]) -> LayerLine:
     value = next((cell for cell in reversed(grid.value[at]) if cell is not None), None)
-    known = [(n, z) for n, z in enumerate(grid.z[at]) if z is not None]
+    warm = len(grid.z[at]) // WARM_UP_SHARE
+    known = [(n, z) for n, z in enumerate(grid.z[at]) if z is not None and n >= warm]
     odd = [(n, z) for n, z in known if z != z]
     worst = odd[0] if odd else max(known, key=lambda one: abs(one[1]), default=None)
     step = None if worst is None else grid.step_edges[worst[0]]

@@ -9,7 +9,7 @@ from apps.dashboard.curves import Curve
 from apps.metrics import naming
 from apps.metrics import store as metrics
 
-ROWS = ("loss", "grad", "step_time")
+ROWS = ("loss", "eval_loss", "grad", "step_time")
 """Rows of the deck that are also tables; names of fields of Shown."""
 
 

@@ -2,7 +2,14 @@
 
 from django.urls import path
 
-from apps.dashboard import views, views_incident, views_rollback, views_run, views_stop
+from apps.dashboard import (
+    views,
+    views_incident,
+    views_names,
+    views_rollback,
+    views_run,
+    views_stop,
+)
 
 urlpatterns = [
     path("", views.runs, name="runs"),
@@ -18,6 +25,7 @@ urlpatterns = [
         views_incident.export,
         name="incident_export",
     ),
+    path("projects/<path:project>/names/", views_names.names, name="names"),
     path("runs/<str:key>/", views_run.run, name="run"),
     path("runs/<str:key>/head/", views_run.head, name="run_head"),
     path("runs/<str:key>/side/", views_run.side, name="run_side"),

@@ -22,6 +22,8 @@ from apps.ingest.wandb.parse import ConsoleLine, SystemSample
 from apps.logs import store as logs
 from apps.logs.domain.lines import TEE, ParsedSegment, SegmentMeta, parse_segment
 from apps.logs.records import LinesWritten
+from apps.metrics import store as metrics
+from apps.metrics.domain import steps
 from apps.metrics.store import write_rows
 from apps.nodes import store as nodes
 from apps.runs import services as runs
@@ -48,9 +50,11 @@ def add_rows(
     """Rows, cut at restarts, into their attempts.
 
     restarts=False: of one of several processes that count steps of their own, so that a lower
-    step says nothing.
+    step says nothing. Where somebody said which series is the step, rows stand at its values.
     """
     check_names(set().union(*(row.values for row in rows)), "history")
+    axis = metrics.naming_of_run(run_id).roles.get("step_axis") if rows else None
+    rows = steps.by_series(rows, axis) if axis else rows
     place = runs.place_rows if restarts else _place_whole
     names = ("late_rows", "nonfinite_values", "duplicate_steps", "points")
     counts = Counter(dict.fromkeys(names, 0))

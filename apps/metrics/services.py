@@ -19,7 +19,7 @@ from apps.metrics.domain.layer_statistics import ORDER
 from apps.metrics.domain.rank_outlier import RankPolicy, RankState
 from apps.metrics.domain.rank_words import RankCase
 from apps.metrics.domain.reports import LATE, RENAMED, taken_back
-from apps.metrics.domain.roles import model_signals
+from apps.metrics.domain.roles import FROM_LOG, model_signals
 from apps.metrics.domain.rows import train_rows
 from apps.metrics.domain.spikes import SpikeDetector, TrainRow
 from apps.metrics.store.detectors import DetectorState
@@ -183,13 +183,14 @@ def _spikes(run_id: int, attempt: int, known: DetectorState, fresh_from: int) ->
 def _names(run_id: int, detector: SpikeDetector | None) -> tuple[dict[str, str], int]:
     """role -> series, and the version of what was said about them.
 
-    What was guessed once stays, until somebody says something about the names of the project; roles
-    that appear later are added.
+    What was guessed once stays, until somebody says something about the names of the project, or a
+    real series takes the place of one read from log lines; roles that appear later are added.
     """
     said, keys = store.naming_of_run(run_id), store.key_names(run_id, ranked=False)
     names: dict[str, str | None] = {**said.apply(keys).by_role()}
     if detector is not None and detector.state.naming == said.version:
-        names |= detector.state.series
+        chosen = detector.state.series.items()
+        names |= {r: name for r, name in chosen if not (name.startswith(FROM_LOG) and r in names)}
     names |= said.fixed(keys)
     return {role: name for role, name in names.items() if name}, said.version
 

@@ -150,6 +150,8 @@ class Deck {
     const canvas = row.querySelector("canvas");
     canvas.style.height = `${Math.min(420, Math.max(150, map.layers.length * 5))}px`;
     drawHeatmap(canvas, map, this.data.axis);
+    const words = map.statistics.find((s) => s.slug === map.statistic).words;
+    canvas.setAttribute("aria-label", `Robust z of ${words}, ${map.open || "layers"} by steps`);
     canvas.classList.toggle("opens", map.places.some(Boolean));
     row.querySelector("[data-caption]").textContent = map.caption;
     if (!map.open) this.openable = map.places.filter(Boolean);

@@ -9,6 +9,7 @@ from apps.accounts.records import SYSTEM
 from apps.accounts.store import audit_rows
 from apps.core.errors import AppError
 from apps.core.records import MetricRow
+from apps.ingest.writes import add_rows
 from apps.metrics import naming, services, store
 from apps.metrics.domain.layer_rules import Rule
 from apps.metrics.domain.naming import Naming
@@ -162,3 +163,13 @@ def test_another_project_is_not_concerned(run):
     assert naming.roles_of(run).loss is None
     write(run, recorded_rows("quiet")[:10])
     assert naming.roles_of(run).loss == "train/loss"
+
+
+def test_rows_arrive_at_the_step_that_is_named(run):
+    say(step_axis="train/global_step")
+    rows = [MetricRow(n, T0_NS + n * S, {"train/loss": 2.0, "train/global_step": 10.0 * n})
+            for n in range(1, 5)]  # fmt: skip
+    add_rows(run, 0, rows, source="wandb")
+    step, _, _ = store.read_rows(run, 0, ["train/loss"])["train/loss"]
+    assert step.tolist() == [10, 20, 30, 40]
+    assert runs.attempt(run, 0).last_step == 40

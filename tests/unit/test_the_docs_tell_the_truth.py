@@ -8,6 +8,7 @@ import pytest
 from apps.core.queue import Job
 from apps.ingest.digest import PROTOCOLS
 from config import env
+from config.metrics_docs import TABLES, filled
 from config.settings_docs import example_file, settings_page
 
 ROOT = Path(__file__).parents[2]
@@ -56,3 +57,10 @@ def test_files_that_are_named_exist(page):
 def test_links_lead_somewhere(page):
     links = _LINK.findall(page.read_text(encoding="utf-8"))
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_the_tables_of_metric_names_are_written_from_the_rules():
+    """After a change: make settings-docs."""
+    page = text("docs/metrics.md")
+    assert page == filled(page)
+    assert all(f"<!-- table: {name} -->" in page for name in TABLES)

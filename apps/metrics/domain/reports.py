@@ -16,7 +16,7 @@ from apps.metrics.domain.episodes import Episode, EpisodePolicy
 
 DETECTOR = "metrics.spikes"
 LATE = "late rows moved what was told of step {onset}"
-RENAMED = "{series} is no longer watched: somebody said that another series counts"
+RENAMED = "{series} is no longer watched: another series counts now"
 """Why a finding is taken back."""
 
 

@@ -133,9 +133,6 @@ EVAL_LOSS = (
     "loss/val",
     "test/loss",
 )
-STEP_AXIS = ("train/global step", "trainer/global step")
-"""Logged beside W&B's own step by Hugging Face and Lightning, which log less often than they step.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,17 +158,17 @@ ROLES = (
          watched=True),
     Role("lr", "learning rate", "a change of it explains a jump of the loss", LEARNING_RATE,
          watched=True),
-    Role("loss_scale", "loss scale", "fp16 only; repeated halving is an alarm", LOSS_SCALE,
+    Role("loss_scale", "loss scale", "repeated halving in fp16 training is an alarm", LOSS_SCALE,
          watched=True),
     Role("rank_loss", "loss of each rank", "names the one rank that differs from all others",
          LOCAL_LOSS, ranked=True, watched=True),
-    Role("eval_loss", "evaluation loss", "drawn beside the training loss, never alarmed on",
+    Role("eval_loss", "evaluation loss", "a row of the flight deck, never alarmed on",
          EVAL_LOSS),
     Role("step_time", "step time", "a row of the flight deck; tells what a rollback costs",
          STEP_TIME),
-    Role("tokens_per_s", "tokens per second", "shown with the run", TOKENS_PER_S),
-    Role("step_axis", "step", "the optimizer step, where it is not the step the logger counts",
-         STEP_AXIS),
+    Role("tokens_per_s", "tokens per second", "a tile of the flight deck", TOKENS_PER_S),
+    Role("step_axis", "step", "where the logger counts something else than optimizer steps; Hugging"
+         " Face writes train/global_step, Lightning trainer/global_step", ()),
 )  # fmt: skip
 BY_SLUG = {role.slug: role for role in ROLES}
 
@@ -278,7 +275,7 @@ def _own_name(key: str) -> str:
 
 def _pick(role: Role, plain: Mapping[str, str], tails: Mapping[str, str]) -> str | None:
     found = next((plain[want] for want in role.known if want in plain), None)
-    if found or role.slug in ("eval_loss", "step_axis"):
+    if found or role.slug == "eval_loss":
         return found
     return next((tails[want] for want in role.known if want in tails), None)
 

@@ -1,0 +1,73 @@
+"""The heatmap's choices, and the page of metric names."""
+
+import pytest
+
+NAMES = "/projects/{project}/names/?run=lrbump"
+MAP = "document.querySelector('[data-deck]').deck.data.heatmap"
+PHONE = {"viewport": {"width": 390, "height": 844}}
+
+
+@pytest.fixture
+def names(site, exploded):
+    project = site.get("runs/lrbump")["project"] or "-"
+    return NAMES.format(project=project)
+
+
+def test_another_statistic_and_a_layer_are_chosen_by_keyboard(visit, exploded):
+    page = visit().open_deck("/runs/lrbump/")
+    statistic = page.get_by_label("Statistic of the layers")
+    assert statistic.input_value() == "grad_norm"
+    statistic.select_option("update_ratio")
+    page.wait_for_url("**statistic=update_ratio**")
+    page.wait_for_function(
+        "document.querySelector('[data-deck]').deck.data.heatmap.statistic === 'update_ratio'"
+    )
+    assert (
+        page.evaluate("document.querySelector('[data-deck]').deck.data.heatmap.layers.length") == 14
+    )
+    page.reload()
+    page.wait_for_selector("[data-drawn]")
+    assert page.get_by_label("Statistic of the layers").input_value() == "update_ratio"
+
+
+def test_the_earliest_signal_is_said_in_words(visit, exploded):
+    page = visit().page
+    page.goto(f"/incidents/{exploded['id']}/")
+    assert page.get_by_text("update ratio", exact=False).count() > 0
+
+
+def test_a_rule_shows_its_effect_while_it_is_typed(visit, names):
+    page = visit().page
+    page.goto(names)
+    page.get_by_label("Pattern of rule 1").fill("perf/{module}")
+    page.get_by_label("Statistic of rule 1").select_option("act_max")
+    page.wait_for_selector("#effect code:text-is('perf/step_time')")
+    page.get_by_label("Pattern of rule 1").fill("perf/{module")
+    page.wait_for_selector("#effect .banner.warn")
+
+
+@pytest.mark.parametrize("javascript", [True, False])
+def test_a_name_is_corrected_and_corrected_back(visit, names, javascript):
+    page = visit(java_script_enabled=javascript).page
+    page.goto(names)
+    field = page.get_by_label("Evaluation loss", exact=True)
+    field.fill("train/lr")
+    page.get_by_role("button", name="Save").click()
+    assert page.locator(".messages").inner_text().strip().startswith("The names are saved.")
+    assert field.input_value() == "train/lr"
+    field.fill("")
+    page.get_by_role("button", name="Save").click()
+    assert field.input_value() == ""
+
+
+def test_the_layers_are_there_without_javascript(visit, exploded):
+    page = visit(java_script_enabled=False).page
+    page.goto("/runs/lrbump/layers/?statistic=update_ratio")
+    assert page.locator("tbody tr").count() == 14
+
+
+@pytest.mark.parametrize("path", ["names", "/runs/lrbump/layers/"])
+def test_nothing_is_wider_than_a_phone(visit, names, path):
+    page = visit(**PHONE).page
+    page.goto(names if path == "names" else path)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

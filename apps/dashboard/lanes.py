@@ -126,12 +126,13 @@ def node_lane(clock: Clock, events: Sequence[NodeEvent]) -> dict[str, Any]:
 def finding_lane(
     clock: Clock, findings: Sequence[Finding], incidents: Sequence[Any], href: Callable[[int], str]
 ) -> dict[str, Any]:
-    """Incidents as octagons that lead to their page, other findings as diamonds."""
+    """Incidents as octagons that lead to their page, other findings as diamonds; what was taken
+    back stands on the page of its incident only."""
     items = [_incident_mark(clock, i, href(i.id)) for i in incidents]
     paged = {(i.attempt, i.onset_step) for i in incidents}
     for f in findings:
         drawn = (f.attempt, f.onset_step) in paged and f.kind != SCRIPT_ALERT
-        if drawn or f.severity is FindingSeverity.PAGE:
+        if drawn or f.severity is FindingSeverity.PAGE or f.title.startswith("taken back:"):
             continue
         items.append(mark(_place(clock, f), "diamond", _TONE[f.severity], f.title))
     return lane("Findings", items)

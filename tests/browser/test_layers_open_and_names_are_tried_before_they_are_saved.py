@@ -19,12 +19,8 @@ def test_another_statistic_and_a_layer_are_chosen_by_keyboard(visit, exploded):
     assert statistic.input_value() == "grad_norm"
     statistic.select_option("update_ratio")
     page.wait_for_url("**statistic=update_ratio**")
-    page.wait_for_function(
-        "document.querySelector('[data-deck]').deck.data.heatmap.statistic === 'update_ratio'"
-    )
-    assert (
-        page.evaluate("document.querySelector('[data-deck]').deck.data.heatmap.layers.length") == 14
-    )
+    page.wait_for_selector("canvas[aria-label='Robust z of update ratio, layers by steps']")
+    assert page.evaluate(f"{MAP}.layers.length") == 14
     page.reload()
     page.wait_for_selector("[data-drawn]")
     assert page.get_by_label("Statistic of the layers").input_value() == "update_ratio"

@@ -42,7 +42,7 @@ def fresh_caches():
     from apps.ingest import views
 
     services._verified.clear()
-    views._run_id.cache_clear()
+    views.run_id_of.cache_clear()
 
 
 @pytest.fixture

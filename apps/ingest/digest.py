@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +30,7 @@ from apps.ingest.tensorboard.parse import parse_body as open_events
 from apps.ingest.tensorboard.write import write_events
 from apps.ingest.wandb import alerts as wandb_alerts
 from apps.ingest.wandb import artifact_write
+from apps.ingest.wandb.joining import join_records, join_streams
 from apps.ingest.wandb.lines import parse_stream
 from apps.ingest.wandb.parse import parse_body as open_wandb
 from apps.ingest.wandb.write import write_stream
@@ -51,16 +52,20 @@ class Digested:
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """parse: (body, envelope) -> batch, pure. write: (envelope, batch) -> Written."""
+    """parse: (body, envelope) -> batch, pure. write: (envelope, batch) -> Written.
+
+    join: (batch, the next one of the same sender) -> both as one, or None.
+    """
 
     parse: Callable[[bytes, Envelope], Any]
     write: Callable[[Envelope, Any], writes.Written]
+    join: Callable[[Any, Any], Any] | None = None
 
 
 PROTOCOLS: dict[str, Protocol] = {
     "logs": Protocol(lambda body, _: parse_logs(body), writes.write_logs),
-    "wandb": Protocol(lambda body, _: open_wandb(body), write_wandb),
-    "file_stream": Protocol(lambda body, _: parse_stream(body), write_stream),
+    "wandb": Protocol(lambda body, _: open_wandb(body), write_wandb, join_records),
+    "file_stream": Protocol(lambda body, _: parse_stream(body), write_stream, join_streams),
     wandb_alerts.ENDPOINT: Protocol(
         lambda body, env: wandb_alerts.parse_alert(body, env.received_ns), wandb_alerts.write_alert
     ),
@@ -111,27 +116,63 @@ def digest(envelopes: Sequence[Envelope], *, quarantine: bool = True) -> Digeste
     result = Digested()
     with transaction.atomic():
         runs.lock_runs({envelope.run_id for envelope in envelopes})
-        for envelope in envelopes:
-            # Decoded one after the other: a group of large bodies would not fit into memory.
-            refusal = _taken(envelope, _decoded(envelope), result)
-            if refusal is not None:
-                _refuse(envelope, refusal, result, quarantine=quarantine)
+        for joined, batch in _joined(envelopes):
+            refusal = _taken(joined, batch, result)
+            if refusal is not None and len(joined) > 1:
+                log.warning("ingest.not_joined", extra={"reason": str(refusal)})
+                for envelope in joined:
+                    refusal = _taken([envelope], _decoded(envelope), result)
+                    if refusal is not None:
+                        _refuse(envelope, refusal, result, quarantine=quarantine)
+            elif refusal is not None:
+                _refuse(joined[0], refusal, result, quarantine=quarantine)
     return result
 
 
-def _taken(envelope: Envelope, batch: Any, result: Digested) -> AppError | None:
+def _joined(envelopes: Sequence[Envelope]) -> Iterator[tuple[list[Envelope], Any]]:
+    """Envelopes and what they say. Several of one sender that follow each other are one batch.
+
+    Decoded one after the other: a group of large bodies would not fit into memory.
+    """
+    held: list[Envelope] = []
+    whole: Any = None
+    for envelope in envelopes:
+        batch = _decoded(envelope)
+        both = _both(held[-1], whole, envelope, batch) if held else None
+        if both is None and held:
+            yield held, whole
+            held = []
+        held, whole = [*held, envelope], batch if both is None else both
+    if held:
+        yield held, whole
+
+
+def _both(before: Envelope, whole: Any, envelope: Envelope, batch: Any) -> Any:
+    protocol = PROTOCOLS.get(envelope.endpoint)
+    if protocol is None or protocol.join is None or _sender(before) != _sender(envelope):
+        return None
+    if isinstance(whole, AppError) or isinstance(batch, AppError):
+        return None
+    return protocol.join(whole, batch)
+
+
+def _sender(envelope: Envelope) -> tuple[int, str, int | None, str]:
+    return envelope.run_id, envelope.endpoint, envelope.attempt, envelope.writer
+
+
+def _taken(envelopes: Sequence[Envelope], batch: Any, result: Digested) -> AppError | None:
     """Writes a batch, in a savepoint of its own; why not, if it cannot be written."""
     if isinstance(batch, AppError):
         return batch
     try:
         with transaction.atomic():
-            _write(envelope, batch, result)
+            _write(envelopes, batch, result)
     except AppError as error:
         return error
     except Exception as error:
         if is_trouble(error):
             raise
-        log.exception("ingest.write_failed", extra={"batch": envelope.batch_id})
+        log.exception("ingest.write_failed", extra={"batch": envelopes[0].batch_id})
         return BadPayload(f"could not be written: {type(error).__name__}: {error}")
     return None
 
@@ -145,13 +186,19 @@ def _refuse(envelope: Envelope, error: AppError, result: Digested, *, quarantine
     log.warning("ingest.quarantined", extra={"batch": envelope.batch_id, "reason": str(error)})
 
 
-def _write(envelope: Envelope, batch: Any, result: Digested) -> None:
-    if not store.claim_batch(envelope.run_id, envelope.batch_id):
-        store.count(envelope.run_id, {"duplicate_batches": 1})
-        result.duplicates += 1
-        return
-    written = PROTOCOLS[envelope.endpoint].write(envelope, batch)
-    store.mark_written(envelope.run_id, sorted(written.attempts))
-    store.count(envelope.run_id, Counter(written.counts))
-    result.touched |= {(envelope.run_id, envelope.run_key, a) for a in written.attempts}
-    result.written += 1
+def _write(envelopes: Sequence[Envelope], batch: Any, result: Digested) -> None:
+    """Of joined bodies those that were written before do no harm: their lines have numbers."""
+    first = envelopes[0]
+    fresh = store.claim_batches(first.run_id, [envelope.batch_id for envelope in envelopes])
+    repeated = len(envelopes) - len(fresh)
+    attempts: Set[int] = frozenset()
+    counts = Counter({"duplicate_batches": repeated})
+    if fresh:
+        written = PROTOCOLS[first.endpoint].write(first, batch)
+        attempts = written.attempts
+        store.mark_written(first.run_id, sorted(attempts))
+        counts.update(written.counts)
+    store.count(first.run_id, counts)
+    result.touched |= {(first.run_id, first.run_key, number) for number in attempts}
+    result.written += len(fresh)
+    result.duplicates += repeated

@@ -31,15 +31,15 @@ class Quarantined:
     body_bytes: int
 
 
-def claim_batch(run_id: int, batch_id: str) -> bool:
-    """Whether this batch is new; it counts as written once the transaction commits."""
+def claim_batches(run_id: int, batch_ids: Sequence[str]) -> set[str]:
+    """Those of the batches that are new; they count as written once the transaction commits."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "INSERT INTO ingest_batch (run_id, batch_id, written_at) VALUES (%s, %s, now())"
-            " ON CONFLICT DO NOTHING",
-            [run_id, batch_id],
+            "INSERT INTO ingest_batch (run_id, batch_id, written_at)"
+            " SELECT %s, unnest(%s::text[]), now() ON CONFLICT DO NOTHING RETURNING batch_id",
+            [run_id, list(batch_ids)],
         )
-        return bool(cursor.rowcount == 1)
+        return {row[0] for row in cursor.fetchall()}
 
 
 def quarantine(envelope: Envelope, error: AppError) -> bool:

@@ -125,9 +125,49 @@ def take(consumer: str, deliveries: Mapping[str, int]) -> list[Entry]:
     return entries
 
 
-def read_new(consumer: str, count: int, block_ms: int) -> list[Entry]:
-    """New entries; waits up to block_ms for the first."""
-    found: Any = valkey.client().xreadgroup(GROUP, consumer, {STREAM: ">"}, count, block_ms)
+@dataclass(frozen=True, slots=True)
+class ReadLimits:
+    """count: entries read at once. most_bytes: of them, bounds memory. largest_bytes: of an entry.
+
+    most_bytes is not less than largest_bytes.
+    """
+
+    count: int
+    most_bytes: int
+    largest_bytes: int
+
+    def at_once(self, held_bytes: int, have_bytes: int = 0) -> int:
+        """How many entries may be fetched blindly when the stream holds held_bytes."""
+        if held_bytes <= self.most_bytes:
+            return self.count
+        return min(self.count, (self.most_bytes - have_bytes) // self.largest_bytes)
+
+
+def held_bytes() -> int:
+    """Bytes of all entries, read or not."""
+    return int(_text(valkey.client().get(BYTES) or 0))
+
+
+def read_new(consumer: str, limits: ReadLimits, block_ms: int) -> list[Entry]:
+    """New entries; waits up to block_ms for the first.
+
+    Nobody says how large the next entries are. When the stream holds more than fits into memory,
+    only so many are fetched at a time as fit even if each is as large as an entry may be.
+    """
+    entries: list[Entry] = []
+    held, have, wait_ms = held_bytes(), 0, block_ms
+    while (room := min(limits.count - len(entries), limits.at_once(held, have))) > 0:
+        found = _read(consumer, room, wait_ms)
+        entries += found
+        have += sum(len(entry.data) for entry in found)
+        if len(found) < room:
+            break
+        wait_ms = 0
+    return entries
+
+
+def _read(consumer: str, count: int, block_ms: int) -> list[Entry]:
+    found: Any = valkey.client().xreadgroup(GROUP, consumer, {STREAM: ">"}, count, block_ms or None)
     return _entries(found[0][1], {}) if found else []
 
 

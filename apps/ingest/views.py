@@ -107,7 +107,7 @@ def launches(request: HttpRequest, actor: Actor, key: str) -> HttpResponse:
 
 
 @lru_cache(maxsize=10_000)
-def _run_id(key: str) -> int:
+def run_id_of(key: str) -> int:
     """Runs are never renamed or reused, so their ids may be remembered."""
     return runs_store.ensure_run(runs.check_key(key))
 
@@ -125,7 +125,7 @@ def _take(request: HttpRequest, actor: Actor, endpoint: str, key: str) -> HttpRe
         batch_id=batch_id(given, endpoint=endpoint, run_key=key, body=body),
         endpoint=endpoint,
         encoding=encoding,
-        run_id=_run_id(key) if key else 0,
+        run_id=run_id_of(key) if key else 0,
         run_key=key,
         token=actor.name,
         received_ns=now_ns(),

@@ -20,7 +20,7 @@ def add(valkey):
 
 
 def read(consumer="a"):
-    return stream.read_new(consumer, 10, 1)
+    return stream.read_new(consumer, stream.ReadLimits(10, 1 << 20, 1 << 20), 1)
 
 
 def test_what_is_done_is_gone_to_the_last_byte(add):

@@ -1,4 +1,4 @@
-"""`manage.py bench ingest` and `bench wandb`, on servers of their own and a tiny corpus."""
+"""`manage.py bench` ingest, wandb and growth, on servers of their own and a tiny corpus."""
 
 import json
 import os
@@ -64,6 +64,14 @@ def test_made_up_wandb_runs(bench):
     assert (figures["steps"], figures["points"], figures["reader_values"]) == (40, 120, 120)
     assert min(figures["steps_per_cpu_s"], figures["disk_bytes_per_point"]) > 0
     assert [name for name in figures if "openwandb" in name] == []
+
+
+def test_a_run_that_grows(bench):
+    status, lines, errors = bench("growth", "--steps", 8, "--keys", 3)
+    assert status == 0, errors
+    figures = json.loads(lines[-1])
+    assert [size["steps"] for size in figures["sizes"]] == [8, 8, 8]
+    assert min(size["draw_ms"] for size in figures["sizes"]) > 0
 
 
 def test_a_folder_that_is_none(bench, tmp_path):

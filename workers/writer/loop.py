@@ -6,8 +6,10 @@ import logging
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import redis
+from django.conf import settings
 from django.db import connection
 
 from apps.core import valkey
@@ -21,18 +23,22 @@ from apps.ingest.pace import Pace
 from apps.ingest.poison import park
 
 log = logging.getLogger(__name__)
+ENVELOPE_BYTES = 4 << 10
+"""What an entry is larger than its body, at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriterPolicy:
-    """count: entries read at once. group_bytes: compressed bytes a transaction, unless one entry
-    is larger; bounds memory. block_ms: how long to wait for the first entry.
+    """count: entries read at once. read_bytes: of them, unless one is larger. group_bytes: the
+    same of a transaction. Both bound memory, and count compressed bytes. block_ms: how long to
+    wait for the first entry.
 
     idle_ms: after this silence another writer's entries are taken over.
     max_deliveries: an entry handed out more often kills writers and is parked.
     """
 
     count: int = 64
+    read_bytes: int = 32 << 20
     group_bytes: int = 8 << 20
     block_ms: int = 500
     idle_ms: int = 30_000
@@ -86,7 +92,7 @@ class Writer:
         """One round; the number of entries handled."""
         if stream.claim_abandoned(self.name, self.policy.count, self.policy.idle_ms):
             self.drain_own()
-        entries = stream.read_new(self.name, self.policy.count, self.policy.block_ms)
+        entries = stream.read_new(self.name, self._limits(), self.policy.block_ms)
         for group in self._groups(entries):
             self.handle(group)
         self.analyse_due()
@@ -100,10 +106,15 @@ class Writer:
         """
         while deliveries := stream.pending(self.name, self.policy.count):
             alone = any(times > 1 for times in deliveries.values())
-            for ids in [[entry] for entry in deliveries] if alone else [list(deliveries)]:
-                entries = stream.take(self.name, {entry: deliveries[entry] for entry in ids})
-                for group in self._groups(entries):
-                    self.handle(group)
+            size = 1 if alone else max(1, self._limits().at_once(stream.held_bytes()))
+            tried = dict(islice(deliveries.items(), size))
+            for group in self._groups(stream.take(self.name, tried)):
+                self.handle(group)
+
+    def _limits(self) -> stream.ReadLimits:
+        largest = settings.INGEST_MAX_BODY_BYTES + ENVELOPE_BYTES
+        most = max(self.policy.read_bytes, largest)
+        return stream.ReadLimits(self.policy.count, most, largest)
 
     def _groups(self, entries: list[stream.Entry]) -> Iterator[list[stream.Entry]]:
         """The entries in order, cut where group_bytes is reached."""

@@ -23,12 +23,11 @@ from apps.core.http import json_error, json_response
 from apps.ingest import services
 from apps.ingest.envelope import ENCODINGS, Envelope, batch_id
 from apps.ingest.store import count
-from apps.ingest.views import body_of, door
+from apps.ingest.views import body_of, door, run_id_of
 from apps.ingest.wandb import alerts, artifact_doors, copies, downloads, graphql, uploads
 from apps.ingest.wandb import services as wandb
 from apps.ingest.wandb.putting import received, refused
 from apps.ingest.wandb.reading import READS
-from apps.runs import services as runs
 from apps.runs import store as runs_store
 
 UPLOAD_LIFE_S = 24 * 3600
@@ -193,7 +192,7 @@ def file_stream(
     if encoding not in ENCODINGS:
         return json_error(415, f'encoding "{encoding[:40]}" is unknown', hint="use gzip")
     body = body_of(request, settings.INGEST_MAX_BODY_BYTES)
-    run_id = runs_store.ensure_run(runs.check_key(key))
+    run_id = run_id_of(key)
     client = request.headers.get("X-Wandb-Async-Client-Id", "")[:64]
     sender = wandb.sender_of(run_id, entity, client)
     if len(body) < MAX_HEARTBEAT_BYTES and body.strip() == b"{}":

@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from workers.benches.report import BenchOptions, BenchReport
 
-NAMES = ("ingest", "spikes", "wandb")
+NAMES = ("growth", "ingest", "spikes", "wandb")
 
 
 class Command(BaseCommand):

@@ -83,11 +83,11 @@ def test_records_of_a_growing_event_file(server, tmp_path):
 
 def test_rows_between_any_two_steps(server, tmp_path):
     path = tmp_path / "metrics.csv"
-    rows = [b"%d,%d.5\n" % (n, n) for n in range(600)]
-    pieces = [b"".join(rows[at : at + 30]) for at in range(0, len(rows), 30)]
+    rows = [b"%d,%d.5,%s\n" % (n, n, b"x" * 80) for n in range(1200)]
+    pieces = [b"".join(rows[at : at + 60]) for at in range(0, len(rows), 60)]
     settings = config(server, tmp_path, torchrun=(), csv=(path,))
 
-    killed = kill_at_each_step(settings, path, [b"step,loss\n" + pieces[0], *pieces[1:]])
+    killed = kill_at_each_step(settings, path, [b"step,loss,note\n" + pieces[0], *pieces[1:]])
     send_once(settings)
 
     assert killed > 12

@@ -54,7 +54,7 @@ def list_incidents(
         run_id=info.id if info else None, state=state, limit=limit, before=before
     )
     found = store.list_incidents(query)
-    keys = {info.id: info.key} if info else {i.run_id: _key(i) for i in found}
+    keys = runs.keys({incident.run_id for incident in found})
     return {
         "items": [_shape(incident, keys[incident.run_id]) for incident in found],
         "next": found[-1].id if len(found) == limit else None,

@@ -36,6 +36,6 @@ def get_quarantine(
 ) -> dict[str, Any]:
     limit = capped(limit)
     found = store.quarantined(limit, before)
-    keys = {q.run_id: runs.run_by_id(q.run_id).key for q in found if q.run_id}
+    keys = runs.keys({q.run_id for q in found})
     items = [{**asdict(q), "run": keys.get(q.run_id)} for q in found]
     return {"items": items, "next": found[-1].id if len(found) == limit else None}

@@ -300,8 +300,8 @@ class ResumePointOut(Schema):
 
 class IngestOut(Schema):
     run: str
-    pending: int
-    pending_bytes: int
+    pending: int | None
+    pending_bytes: int | None
     oldest_age_s: float | None
     behind: int
     waits: bool

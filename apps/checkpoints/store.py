@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import msgspec
 import zstandard
 
@@ -22,6 +24,13 @@ def checkpoints(run_id: int, *, limit: int = MAX_LISTED) -> list[CheckpointInfo]
     """The newest checkpoints of a run, ordered by attempt and step. -- uses the primary key"""
     rows = Checkpoint.objects.filter(run_id=run_id).order_by("-attempt", "-step")
     return [_info(row) for row in rows[: min(limit, MAX_LISTED)]][::-1]
+
+
+def newest_complete(run_ids: Collection[int]) -> dict[int, CheckpointInfo]:
+    """run id -> its complete checkpoint that was saved last. -- uses the primary key"""
+    rows = Checkpoint.objects.filter(run_id__in=list(run_ids), complete=True)
+    newest = rows.order_by("run_id", "-saved_at_ns", "-attempt", "-step").distinct("run_id")
+    return {row.run_id: _info(row) for row in newest}
 
 
 def get(run_id: int, attempt: int, step: int) -> CheckpointInfo | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeGuard
 
 from apps.checkpoints import store as checkpoints
 from apps.checkpoints.records import CheckpointInfo
@@ -17,8 +17,9 @@ from apps.logs import store as logs
 from apps.metrics import store as metrics
 from apps.rollbacks import services as rollback_services
 from apps.rollbacks import store as rollbacks
+from apps.rollbacks.records import OrderInfo
 from apps.runs import store as runs
-from apps.runs.records import RunInfo
+from apps.runs.records import AttemptInfo, RunInfo
 
 PAGE = 25
 SPARK_POINTS = 60
@@ -38,7 +39,7 @@ class Row:
     speaking: int
     world_size: int | None
     incident: IncidentInfo | None
-    order: Any
+    order: OrderInfo | None
     last_ns: int | None
 
     @property
@@ -50,49 +51,72 @@ class Row:
 
 
 def open_incidents(limit: int = 50) -> list[IncidentInfo]:
-    """Incidents that wait for somebody: pages first, what a detector saw before what a script said,
-    newest first."""
+    """Incidents that wait for somebody, most urgent first."""
     found = [
         incident
         for state in OPEN_STATES
         for incident in incidents.list_incidents(incidents.IncidentQuery(state=state, limit=limit))
     ]
-    return sorted(found, key=lambda i: (not i.page, i.kind == SCRIPT_ALERT, -i.id))
+    return sorted(found, key=_most_urgent)
+
+
+def _most_urgent(incident: IncidentInfo) -> tuple[bool, bool, int]:
+    """Pages first, what a detector saw before what a script said, newest first."""
+    return not incident.page, incident.kind == SCRIPT_ALERT, -incident.id
+
+
+def waiting_of(run_ids: Collection[int]) -> dict[int, list[IncidentInfo]]:
+    """run id -> its incidents that wait for somebody, most urgent first."""
+    found: dict[int, list[IncidentInfo]] = {}
+    for incident in sorted(incidents.waiting(run_ids), key=_most_urgent):
+        found.setdefault(incident.run_id, []).append(incident)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What a few statements say about all runs of a page, by run id."""
+
+    newest: Mapping[int, AttemptInfo]
+    waiting: Mapping[int, Sequence[IncidentInfo]]
+    orders: Mapping[int, OrderInfo]
+    heard: Mapping[int, int]
+    complete: Mapping[int, CheckpointInfo]
 
 
 def rows(before: int | None = None) -> tuple[list[Row], int | None]:
     """One page of runs by urgency, and where the next page starts."""
     page = runs.list_runs(PAGE, before)
-    waiting: dict[int, IncidentInfo] = {}
-    for incident in open_incidents(200):
-        waiting.setdefault(incident.run_id, incident)
-    found = sorted((_row(run, waiting.get(run.id)) for run in page), key=lambda r: r.urgency)
+    ids = [run.id for run in page]
+    newest = runs.newest_attempts(ids)
+    known = _Known(
+        newest=newest,
+        waiting=waiting_of(ids),
+        orders=rollbacks.active_of(ids),
+        heard=logs.heard({run_id: attempt.number for run_id, attempt in newest.items()}),
+        complete=checkpoints.newest_complete(ids),
+    )
+    found = sorted((_row(run, known) for run in page), key=lambda r: r.urgency)
     return found, page[-1].id if len(page) == PAGE else None
 
 
-def _row(run: RunInfo, incident: IncidentInfo | None) -> Row:
-    attempts = runs.attempts(run.id)
-    newest = attempts[-1] if attempts else None
+def _row(run: RunInfo, known: _Known) -> Row:
+    newest = known.newest.get(run.id)
     spark, loss = _loss(run.id, newest.number if newest else None)
-    active = [o for o in rollbacks.orders(run.id) if o.active] if incident or attempts else []
+    incident = next(iter(known.waiting.get(run.id, ())), None)
+    back = _candidate(run.id, incident) if _dated(incident) else known.complete.get(run.id)
     return Row(
         run=run,
         attempt=newest.number if newest else None,
         loss=loss,
         spark=spark,
-        good=last_good(run.id, incident),
-        speaking=len({a.rank for a in _activity(run.id, newest) if a.rank is not None}),
+        good=back,
+        speaking=known.heard.get(run.id, 0),
         world_size=run.world_size,
         incident=incident,
-        order=active[-1] if active else None,
+        order=known.orders.get(run.id),
         last_ns=newest.last_ns if newest else None,
     )
-
-
-def _activity(run_id: int, newest: Any) -> Sequence[Any]:
-    """Ranks that were heard of; placed ones that never spoke are left out."""
-    found = logs.rank_activity(run_id, newest.number) if newest else ()
-    return [activity for activity in found if activity.last_ns is not None]
 
 
 def _loss(run_id: int, attempt: int | None) -> tuple[list[float | None], float | None]:
@@ -109,8 +133,15 @@ def _loss(run_id: int, attempt: int | None) -> tuple[list[float | None], float |
 def last_good(run_id: int, incident: IncidentInfo | None) -> CheckpointInfo | Candidate | None:
     """What the run would go back to now: the best candidate of an open incident, else the newest
     complete checkpoint."""
-    if incident is not None and incident.onset_step is not None:
-        ranked = rollback_services.candidates(run_id, incident)
-        return next((candidate for candidate in ranked if candidate.eligible), None)
-    complete = [c for c in checkpoints.checkpoints(run_id) if c.complete]
-    return max(complete, key=lambda c: c.saved_at_ns, default=None)
+    if _dated(incident):
+        return _candidate(run_id, incident)
+    return checkpoints.newest_complete([run_id]).get(run_id)
+
+
+def _dated(incident: IncidentInfo | None) -> TypeGuard[IncidentInfo]:
+    return incident is not None and incident.onset_step is not None
+
+
+def _candidate(run_id: int, incident: IncidentInfo) -> Candidate | None:
+    ranked = rollback_services.candidates(run_id, incident)
+    return next((candidate for candidate in ranked if candidate.eligible), None)

@@ -113,8 +113,7 @@ def flight(run: RunInfo, now_ns: int) -> Flight:
     shown = series.shown(run.id)
     keys = [key for key in (shown.loss, shown.step_time, shown.tokens_per_s) if key]
     latest = metrics.latest(run.id, newest, keys) if newest is not None and keys else {}
-    waiting = [i for i in board.open_incidents(200) if i.run_id == run.id]
-    incident = waiting[0] if waiting else None
+    incident = next(iter(board.waiting_of([run.id]).get(run.id, ())), None)
     orders = rollbacks.orders(run.id)
     active = [order for order in orders if order.active]
     ended = [o for o in orders if o.verdict and o.resumed_attempt == newest]

@@ -111,8 +111,8 @@ def scene(run: RunInfo, incident: IncidentInfo | None) -> Scene:
 
 def waiting_incident(run: RunInfo) -> IncidentInfo | None:
     """The newest open page of the run."""
-    found = [i for i in board.open_incidents(200) if i.run_id == run.id and i.page]
-    return found[0] if found else None
+    found = board.waiting_of([run.id]).get(run.id, ())
+    return next((incident for incident in found if incident.page), None)
 
 
 def candidate_of(scene: Scene, form: Form) -> Candidate | None:

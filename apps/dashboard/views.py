@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import redis
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -14,11 +13,13 @@ from apps.accounts import store as accounts
 from apps.core.words import whole
 from apps.dashboard import board
 from apps.dashboard.access import may_operate
+from apps.incidents import store as incident_store
 from apps.incidents.domain.incident import IncidentInfo
 from apps.ingest import services as ingest_services
 from apps.ingest import store as ingest_store
-from apps.ingest import stream
+from apps.ingest.services import IngestStatus
 from apps.runs import store as run_store
+from apps.runs.records import RunInfo
 
 SHOWN_WAITING = 3
 AUDIT_PAGE = 100
@@ -33,7 +34,7 @@ def number(request: HttpRequest, name: str) -> int | None:
 
 def with_keys(incidents: list[IncidentInfo]) -> list[dict[str, Any]]:
     """Incidents with the keys of their runs."""
-    keys = {i.run_id: run_store.run_by_id(i.run_id).key for i in incidents}
+    keys = run_store.keys({i.run_id for i in incidents})
     return [{"incident": i, "key": keys[i.run_id]} for i in incidents]
 
 
@@ -48,7 +49,7 @@ def runs(request: HttpRequest) -> HttpResponse:
         "next": next_id,
         "before": before,
         "waiting": with_keys(waiting[:SHOWN_WAITING]),
-        "more_waiting": max(0, len(waiting) - SHOWN_WAITING),
+        "more_waiting": max(0, incident_store.open_count() - SHOWN_WAITING) if waiting else 0,
         "may_operate": may_operate(request),
         "here": "/",
         "public_url": settings.PUBLIC_URL,
@@ -63,16 +64,19 @@ def ingest(request: HttpRequest) -> HttpResponse:
     before = number(request, "before")
     items = ingest_store.quarantined(QUARANTINE_PAGE, before)
     infos = run_store.list_runs(HEALTH_RUNS)
-    keys = {run.id: run.key for run in infos}
+    statuses = ingest_services.statuses([run.id for run in infos])
+    keys = run_store.keys({body.run_id for body in items})
+    backlog = ingest_services.backlog()
     counters = ingest_store.counters_of_all()
     context = {
-        **_backlog(),
+        "backlog": backlog,
         "ack": settings.INGEST_ACK,
-        "items": [{"row": q, "key": keys.get(q.run_id) or _key(q.run_id)} for q in items],
+        # Bodies of no run (node events) have the id 0.
+        "items": [{"row": body, "key": keys.get(body.run_id, "-")} for body in items],
         "next": items[-1].id if len(items) == QUARANTINE_PAGE else None,
         "counters": sorted(counters.items()),
         "quarantined_total": counters.get("quarantined", len(items)),
-        "runs": [_health(run) for run in infos],
+        "runs": [_health(run, statuses[run.id]) for run in infos],
     }
     part = request.GET.get("part") == "body"
     return render(request, "ingest/_body.html" if part else "ingest/health.html", context)
@@ -90,28 +94,12 @@ def quarantined_body(request: HttpRequest, number: int) -> HttpResponse:
     return HttpResponse(body, content_type="application/octet-stream", headers=headers)
 
 
-def _key(run_id: int) -> str:
-    """The run a body was for; bodies of no run (node events) have the id 0."""
-    return run_store.run_by_id(run_id).key if run_id else "-"
-
-
-def _backlog() -> dict[str, Any]:
-    try:
-        return {"backlog": stream.backlog(), "stream_error": False}
-    except redis.RedisError:
-        return {"backlog": None, "stream_error": True}
-
-
-def _health(run: Any) -> dict[str, Any]:
-    try:
-        status: Any = ingest_services.status(run.id)
-    except redis.RedisError:
-        status = None
+def _health(run: RunInfo, status: IngestStatus) -> dict[str, Any]:
     contact = run.last_contact_at
     return {
         "run": run,
         "status": status,
-        "gaps": status.counters.get("gaps", 0) if status else None,
+        "gaps": status.counters.get("gaps", 0),
         "contact_ns": int(contact.timestamp() * 1e9) if contact else None,
     }
 

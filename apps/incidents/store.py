@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,8 @@ from apps.incidents.models import Finding, Incident, IncidentEvent
 MAX_PAGE = 200
 MAX_FINDINGS = 2_000
 MAX_LIVE = 500
+MAX_WAITING = 1_000
+_WAITING = [IncidentState.OPEN.value, IncidentState.ACKNOWLEDGED.value]
 _FINDING_FIELDS = (
     "attempt",
     "detector",
@@ -180,9 +182,18 @@ def paging(resolved_after_ns: int, limit: int = 500) -> list[IncidentInfo]:
     return [_info(row) for row in rows[:limit]]
 
 
+def waiting(run_ids: Collection[int]) -> list[IncidentInfo]:
+    """Incidents of these runs that wait for somebody, newest first, at most MAX_WAITING.
+
+    -- uses ix_incident_attempt or ix_incident_state
+    """
+    rows = Incident.objects.filter(run_id__in=list(run_ids), state__in=_WAITING).order_by("-id")
+    return [_info(row) for row in rows[:MAX_WAITING]]
+
+
 def open_count() -> int:
     """How many incidents wait for somebody. -- uses ix_incident_state"""
-    return Incident.objects.filter(state__in=["open", "acknowledged"]).count()
+    return Incident.objects.filter(state__in=_WAITING).count()
 
 
 def add_incident(run_id: int, attempt: int, summary: Summary, opened_at_ns: int) -> int:

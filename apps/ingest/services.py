@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -35,13 +36,14 @@ class Refused(AppError):
 
 @dataclass(frozen=True, slots=True)
 class IngestStatus:
-    """How far the data of a run has come. pending: entries of the whole stream.
+    """How far the data of a run has come. pending: entries of the whole stream, None if Valkey does
+    not answer.
 
     waits: an analysis has an appointment. analysis_errors: (attempt, reason), tried again soon.
     """
 
-    pending: int
-    pending_bytes: int
+    pending: int | None
+    pending_bytes: int | None
     oldest_age_s: float | None
     behind: int
     waits: bool
@@ -86,18 +88,36 @@ def accept(envelope: Envelope, *, sender: str, keep_bad: bool = False) -> None:
 
 def status(run_id: int) -> IngestStatus:
     """Backlog of the stream and what of this run is written, analysed, quarantined."""
-    waiting = stream.backlog()
-    age = (now_ns() - waiting.oldest_ns) / 1e9 if waiting.oldest_ns else None
-    return IngestStatus(
-        pending=waiting.entries,
-        pending_bytes=waiting.bytes,
-        oldest_age_s=age,
-        behind=store.analysis_behind(run_id),
-        waits=store.analysis_waits(run_id),
-        quarantined=store.quarantine_count(run_id),
-        counters=store.counters(run_id),
-        analysis_errors=store.analysis_errors(run_id),
-    )
+    return statuses([run_id])[run_id]
+
+
+def statuses(run_ids: Sequence[int]) -> dict[int, IngestStatus]:
+    """The same for several runs, in a fixed number of statements."""
+    waiting = backlog()
+    age = (now_ns() - waiting.oldest_ns) / 1e9 if waiting and waiting.oldest_ns else None
+    analyses = store.analyses_of(run_ids)
+    quarantined, counters = store.quarantine_counts(run_ids), store.counters_of(run_ids)
+    return {
+        run_id: IngestStatus(
+            pending=waiting.entries if waiting else None,
+            pending_bytes=waiting.bytes if waiting else None,
+            oldest_age_s=age,
+            behind=analyses[run_id].behind,
+            waits=analyses[run_id].waits,
+            quarantined=quarantined.get(run_id, 0),
+            counters=counters.get(run_id, {}),
+            analysis_errors=analyses[run_id].errors,
+        )
+        for run_id in run_ids
+    }
+
+
+def backlog() -> stream.Backlog | None:
+    """What waits in the stream; None if Valkey does not answer."""
+    try:
+        return stream.backlog()
+    except redis.RedisError:
+        return None
 
 
 def requeue(quarantine_id: int, *, actor: Actor, reason: str = "") -> Digested:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter as Counts
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from django.db import connection
-from django.db.models import F, Q, Sum
+from django.db.models import Count, F, Q, Sum
 
 from apps.core.errors import AppError
 from apps.ingest.envelope import Envelope
@@ -148,9 +148,10 @@ def quarantined_body(quarantine_id: int) -> tuple[str, bytes] | None:
     return (row.encoding, bytes(row.body)) if row else None
 
 
-def quarantine_count(run_id: int) -> int:
-    """How many bodies of a run could not be written. -- uses quarantined_once"""
-    return Quarantine.objects.filter(run_id=run_id).count()
+def quarantine_counts(run_ids: Sequence[int]) -> dict[int, int]:
+    """run id -> how many of its bodies could not be written. -- uses quarantined_once"""
+    rows = Quarantine.objects.filter(run_id__in=run_ids).values("run_id")
+    return dict(rows.annotate(n=Count("id")).values_list("run_id", "n"))
 
 
 def count(run_id: int, counts: Mapping[str, int]) -> None:
@@ -168,8 +169,18 @@ def count(run_id: int, counts: Mapping[str, int]) -> None:
 
 def counters(run_id: int) -> dict[str, int]:
     """name -> how often, of one run. -- uses the primary key"""
-    rows = Counter.objects.filter(run_id=run_id).order_by("name").values_list("name", "value")
-    return dict(rows[:200])
+    return counters_of([run_id]).get(run_id, {})
+
+
+def counters_of(run_ids: Sequence[int]) -> dict[int, dict[str, int]]:
+    """run id -> name -> how often, at most 200 names a run. -- uses the primary key"""
+    found: dict[int, dict[str, int]] = {}
+    rows = Counter.objects.filter(run_id__in=run_ids).order_by("run_id", "name")
+    for run_id, name, value in rows.values_list("run_id", "name", "value"):
+        named = found.setdefault(run_id, {})
+        if len(named) < 200:
+            named[name] = value
+    return found
 
 
 def counters_of_all() -> dict[str, int]:
@@ -216,12 +227,6 @@ def fail_analysis(run_id: int, attempt: int, *, error: str, again_at_ns: int) ->
     )
 
 
-def analysis_errors(run_id: int) -> list[tuple[int, str]]:
-    """(attempt, reason) of analyses that failed. -- uses the primary key"""
-    rows = Analysis.objects.filter(run_id=run_id).exclude(error="")
-    return list(rows.order_by("attempt").values_list("attempt", "error")[:100])
-
-
 def analysis_due(now_ns: int, limit: int = 100) -> list[tuple[int, int]]:
     """(run, attempt) that have unanalysed data, or an appointment that has come; those that were
     not looked at for longest come first.
@@ -235,15 +240,28 @@ def analysis_due(now_ns: int, limit: int = 100) -> list[tuple[int, int]]:
     return list(fair.values_list("run_id", "attempt")[:limit])
 
 
-def analysis_behind(run_id: int) -> int:
-    """Written batches of the run that are not analysed yet. -- uses the primary key"""
-    rows = Analysis.objects.filter(run_id=run_id)
-    return rows.aggregate(n=Sum(F("written") - F("seen")))["n"] or 0
+@dataclass(slots=True)
+class Analyses:
+    """How far the attempts of a run are analysed. behind: written batches that are not.
+
+    waits: one asked to be looked at again. errors: (attempt, reason) of those that failed.
+    """
+
+    behind: int = 0
+    waits: bool = False
+    errors: list[tuple[int, str]] = field(default_factory=list)
 
 
-def analysis_waits(run_id: int) -> bool:
-    """Whether an analysis of the run asked to look again. -- uses the primary key"""
-    return Analysis.objects.filter(run_id=run_id, again_at_ns__isnull=False).exists()
+def analyses_of(run_ids: Sequence[int]) -> dict[int, Analyses]:
+    """One for each run, also for those without attempts. -- uses the primary key"""
+    found = {run_id: Analyses() for run_id in run_ids}
+    for row in Analysis.objects.filter(run_id__in=run_ids).order_by("run_id", "attempt"):
+        run = found[row.run_id]
+        run.behind += row.written - row.seen
+        run.waits |= row.again_at_ns is not None
+        if row.error:
+            run.errors.append((row.attempt, row.error))
+    return found
 
 
 def forget_batches(before: datetime, limit: int = 20_000) -> int:

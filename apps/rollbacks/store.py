@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from django.db.models import Max
@@ -38,6 +38,12 @@ def active(run_id: int) -> OrderInfo | None:
     """The active order of a run. -- uses one_active_order_a_run"""
     row = Order.objects.filter(run_id=run_id, state__in=_ACTIVE).first()
     return _info(row) if row else None
+
+
+def active_of(run_ids: Collection[int]) -> dict[int, OrderInfo]:
+    """run id -> its active order, of the runs that have one. -- uses one_active_order_a_run"""
+    rows = Order.objects.filter(run_id__in=list(run_ids), state__in=_ACTIVE)
+    return {row.run_id: _info(row) for row in rows}
 
 
 def active_runs() -> list[int]:

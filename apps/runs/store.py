@@ -155,6 +155,12 @@ def _attempt_info(row: Attempt, newest: int) -> AttemptInfo:
     )
 
 
+def newest_attempts(run_ids: Collection[int]) -> dict[int, AttemptInfo]:
+    """run id -> its newest attempt. -- uses the primary key"""
+    found = _newest(list(run_ids))
+    return {run_id: _attempt_info(row, row.number) for run_id, row in found.items()}
+
+
 def attempts(run_id: int) -> list[AttemptInfo]:
     """The newest MAX_ATTEMPTS attempts of a run, oldest first. -- uses the primary key"""
     rows = list(Attempt.objects.filter(run_id=run_id).order_by("-number")[:MAX_ATTEMPTS])

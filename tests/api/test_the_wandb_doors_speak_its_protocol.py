@@ -125,7 +125,7 @@ def test_a_bad_body_is_kept_aside_even_if_written_at_once(post, settings):
     settings.INGEST_ACK = "commit"
     answer = post(STREAM, {"files": {"x": 1}})
     assert answer.status_code == 200
-    assert services.store.quarantine_count(runs.ensure_run("r1")) == 1
+    assert services.status(runs.ensure_run("r1")).quarantined == 1
 
 
 def test_the_same_first_request_again_is_the_same_process(ask):

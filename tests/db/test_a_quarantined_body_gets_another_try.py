@@ -37,7 +37,7 @@ def test_after_the_fix_it_is_written_and_leaves(kept, run_id):
     done = services.requeue(kept, actor=SYSTEM)
     assert (done.written, done.touched) == (1, {(run_id, "r", 0)})
     assert store.quarantined(1) == []
-    assert (store.counters(run_id)["points"], store.analysis_behind(run_id)) == (1, 1)
+    assert (store.counters(run_id)["points"], store.analyses_of([run_id])[run_id].behind) == (1, 1)
 
 
 def test_the_audit_trail_has_who_what_and_why(kept, run_id):

@@ -40,4 +40,4 @@ def test_the_next_success_clears_it(stumbling, monkeypatch):
     monkeypatch.setattr(analyse.metrics, "detect", lambda *args: [])
     analyse.bring_up_to_date(stumbling, "r", 0)
     assert status(stumbling).analysis_errors == []
-    assert store.analysis_behind(stumbling) == 0
+    assert store.analyses_of([stumbling])[stumbling].behind == 0

@@ -68,7 +68,7 @@ def test_two_analyses_of_the_same_rows_open_one_incident_with_one_message():
     _, keys, messages = told(run_id)
     assert keys == ["spike:a0:s1001"]
     assert messages == [("oncall@example.org", "opening", 0)]
-    assert ingest.analysis_behind(run_id) == 0
+    assert ingest.analyses_of([run_id])[run_id].behind == 0
 
 
 def test_analyses_beside_two_writers_find_what_one_after_the_other_would():

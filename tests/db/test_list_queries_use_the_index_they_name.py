@@ -64,13 +64,11 @@ CASES = [
     (ingest.quarantined, (10, 99), ["ix_quarantine_newest"]),
     (ingest.take_quarantined, (1,), ["ix_quarantine_newest"]),
     (ingest.quarantined_body, (1,), ["ix_quarantine_newest"]),
-    (ingest.quarantine_count, (1,), ["quarantined_once"]),
+    (ingest.quarantine_counts, ([1, 2],), ["quarantined_once"]),
     (ingest.counters, (1,), ["ingest_counter_pkey"]),
     (ingest.analysis_to_do, (1, 0, 5), ["ingest_analysis_pkey"]),
-    (ingest.analysis_errors, (1,), ["ingest_analysis_pkey"]),
     (ingest.analysis_due, (5,), ["ix_analysis_due"]),
-    (ingest.analysis_behind, (1,), ["ingest_analysis_pkey"]),
-    (ingest.analysis_waits, (1,), ["ingest_analysis_pkey"]),
+    (ingest.analyses_of, ([1, 2],), ["ingest_analysis_pkey"]),
     (ingest.forget_batches, (LONG_AGO,), ["ix_batch_age", "ingest_batch_pkey"]),
 ]
 

@@ -20,6 +20,10 @@ def run_id(db, valkey):
     return made
 
 
+def behind(run_id):
+    return store.analyses_of([run_id])[run_id].behind
+
+
 def failure(**facts):
     return Finding(
         key="failure:0", detector="triage", kind="failure", severity=FindingSeverity.PAGE,
@@ -31,13 +35,16 @@ def failure(**facts):
 def test_the_next_round_of_any_writer_does_it(run_id):
     assert analyse.due(now_ns()) == [(run_id, "r", 0)]
     Writer("w").analyse_due()
-    assert (store.analysis_behind(run_id), analyse.due(now_ns())) == (0, [])
+    assert (behind(run_id), analyse.due(now_ns())) == (0, [])
 
 
 def test_what_is_written_while_it_runs_is_done_next(run_id, monkeypatch):
     monkeypatch.setattr(analyse.metrics, "detect", lambda *_: store.mark_written(run_id, [0]) or [])
     analyse.analyse(run_id, 0, now_ns())
-    assert (store.analysis_behind(run_id), analyse.due(now_ns())) == (1, [(run_id, "r", 0)])
+    assert (behind(run_id), analyse.due(now_ns())) == (
+        1,
+        [(run_id, "r", 0)],
+    )
 
 
 def test_an_appointment_does_not_hold_up_new_data(run_id):
@@ -56,7 +63,7 @@ def test_what_somebody_else_just_did_is_not_done_again(run_id, monkeypatch):
     analyse.bring_up_to_date(run_id, "r", 0)
     monkeypatch.setattr(analyse.metrics, "detect", lambda *_: pytest.fail("analysed twice"))
     analyse.bring_up_to_date(run_id, "r", 0)
-    assert store.analysis_errors(run_id) == []
+    assert store.analyses_of([run_id])[run_id].errors == []
 
 
 def test_a_failure_that_turns_out_to_be_none_is_taken_back(run_id, monkeypatch):

@@ -1,6 +1,13 @@
 """Every statement against the tables of logs."""
 
-from apps.logs.store.reading import end_offset, last_times, rank_activity, read_lines, sources
+from apps.logs.store.reading import (
+    end_offset,
+    heard,
+    last_times,
+    rank_activity,
+    read_lines,
+    sources,
+)
 from apps.logs.store.triage import (
     event_rows,
     look_again_ns,
@@ -13,6 +20,7 @@ from apps.logs.store.writing import write_lines
 __all__ = [
     "end_offset",
     "event_rows",
+    "heard",
     "last_times",
     "look_again_ns",
     "rank_activity",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from django.db.models import Count, F, Q, QuerySet, Sum
 
 from apps.core.records import Severity
+from apps.core.sql import query as ask
 from apps.logs.domain.chunks import NO_RANK, decode_chunk
 from apps.logs.domain.cursor import MAX_INT64, MIN_INT64, LineKey, pack_cursor, unpack_cursor
 from apps.logs.domain.paging import Found, LineFilter, PageBuilder
@@ -200,6 +201,28 @@ def sources(run_id: int, attempt: int) -> list[SourceInfo]:
         )
         for row in rows.order_by("node", "name", "generation")[:MAX_LISTED]
     ]
+
+
+def heard(attempts: Mapping[int, int]) -> dict[int, int]:
+    """run id -> how many of its ranks logged a line in the attempt that is given for it.
+
+    One statement, and two a run whose processes do not all name their rank. -- uses primary keys
+    """
+    sql = """
+        SELECT run_id, count(DISTINCT rank), bool_or(rank IS NULL) FROM logs_ranklog
+         WHERE (run_id, attempt) IN (SELECT * FROM unnest(%s::bigint[], %s::int[]))
+           AND last_ns IS NOT NULL GROUP BY run_id
+    """
+    rows = ask(sql, [list(attempts), list(attempts.values())])
+    return {
+        run_id: _placed(run_id, attempts[run_id]) if nameless else ranks
+        for run_id, ranks, nameless in rows
+    }
+
+
+def _placed(run_id: int, attempt: int) -> int:
+    found = rank_activity(run_id, attempt)
+    return len({a.rank for a in found if a.rank is not None and a.last_ns is not None})
 
 
 def rank_activity(run_id: int, attempt: int) -> list[RankActivity]:

@@ -46,6 +46,14 @@ def incident_of(incident_id: int) -> IncidentInfo:
     return found
 
 
+def incident_in(run: RunInfo, incident_id: int) -> IncidentInfo:
+    """The incident, or 404; also if it is another run's."""
+    found = incident_of(incident_id)
+    if found.run_id != run.id:
+        raise Http404("no such incident")
+    return found
+
+
 def operating(view: View) -> View:
     """A view for people who may operate; others read which role is missing."""
 

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from apps.core.errors import AppError
 from apps.dashboard import rollback as drawer
-from apps.dashboard.access import actor, incident_of, may_operate, operating, run_of
+from apps.dashboard.access import actor, incident_in, may_operate, operating, run_of
 from apps.dashboard.views import number as number_of
 from apps.incidents import store as incidents
 from apps.rollbacks import resume, services, store
@@ -26,10 +26,7 @@ def _scene(request: HttpRequest, run: RunInfo) -> drawer.Scene:
     asked = number_of(request, "incident")
     if asked is None:
         return drawer.scene(run, drawer.waiting_incident(run))
-    incident = incident_of(asked)
-    if incident.run_id != run.id:
-        raise Http404("no such incident")
-    return drawer.scene(run, incident)
+    return drawer.scene(run, incident_in(run, asked))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

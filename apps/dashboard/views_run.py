@@ -24,7 +24,7 @@ from apps.dashboard import attempts as side_by_side
 from apps.dashboard import curves as cv
 from apps.dashboard import flight as words
 from apps.dashboard import series as shown_series
-from apps.dashboard.access import incident_of, may_operate, run_of
+from apps.dashboard.access import incident_in, may_operate, run_of
 from apps.dashboard.deck import DeckAsk, deck
 from apps.dashboard.heatmap import lines as heatmap_lines
 from apps.dashboard.views import number
@@ -99,17 +99,17 @@ def side(request: HttpRequest, key: str) -> HttpResponse:
 @require_safe
 def deck_data(request: HttpRequest, key: str) -> HttpResponse:
     """The rows of the deck as JSON, with an ETag."""
-    number_of = number(request, "incident")
+    info, asked = run_of(key), number(request, "incident")
     ask = DeckAsk(
         kind=_kind(request),
         span=_span(request),
         pixels=max(200, min(number(request, "px") or 1000, 4_000)),
-        incident=incident_of(number_of) if number_of is not None else None,
+        incident=incident_in(info, asked) if asked is not None else None,
         compare=number(request, "compare"),
         statistic=request.GET.get("statistic") or None,
         layer=request.GET.get("layer", ""),
     )
-    response = json_response(deck(run_of(key), ask), Cache_Control="private, no-cache")
+    response = json_response(deck(info, ask), Cache_Control="private, no-cache")
     tag = f'"{hashlib.blake2b(response.content, digest_size=12).hexdigest()}"'
     if request.headers.get("If-None-Match") == tag:
         return HttpResponse(status=304, headers={"ETag": tag})

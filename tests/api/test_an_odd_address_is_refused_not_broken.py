@@ -2,6 +2,8 @@
 
 import pytest
 
+from apps.runs import store as runs
+
 RUN = "runs/boom"
 
 
@@ -44,3 +46,14 @@ def test_a_step_beyond_any_training(ask, incident, name, step):
 def test_a_rank_that_is_none(ask, incident, rank):
     answer = ask(f"{RUN}/logs?ranks=0,{rank}")
     assert (answer.status_code, answer.json()["where"]) == (400, "query.ranks")
+
+
+@pytest.mark.parametrize("page", ["deck.json", "rollback/"])
+def test_an_incident_of_another_run(operator, incident, page):
+    """Its window and its onset were drawn over the curves of this run."""
+    runs.ensure_run("other")
+    answers = [
+        operator.get(f"/runs/{key}/{page}?incident={incident.id}").status_code
+        for key in ("boom", "other")
+    ]
+    assert answers == [200, 404]

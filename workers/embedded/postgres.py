@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from apps.core.errors import AppError
@@ -22,7 +21,7 @@ _LEAVING_S = 15.0
 _NO_FSYNC = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
 
-class Postgres:
+class Postgres(server.Embedded):
     """Postgres below `home`/postgres, made at the first start.
 
     fast: no fsync, which loses committed rows when the MACHINE dies; for test suites about logic
@@ -34,38 +33,17 @@ class Postgres:
     grace_s = 90.0
 
     def __init__(self, home: Path, *, fast: bool = False) -> None:
-        self._folder = home.resolve() / "postgres"
+        super().__init__(home)
         self._data = self._folder / "data"
         self._fast = fast
-        self._port = 0
         self._way = rootless.SELF
         self._bin = Path()
         self._unclean = False
-        self._running = server.Running(self, home.resolve() / "log" / "postgres.log")
 
     @property
     def url(self) -> str:
         """`postgresql://user:password@127.0.0.1:port/lastgood`; known after prepare()."""
         return f"postgresql://{USER}:{self._password()}@{server.HOST}:{self._port}/{DATABASE}"
-
-    @property
-    def pid(self) -> int:
-        """The postmaster's process id after start()."""
-        return self._running.pid
-
-    def start(self, say: Callable[[str], None] = lambda _: None) -> str:
-        """Start as a child of this process, wait until ready, return the url. Main thread only."""
-        self._port = 0
-        self._running.start(say)
-        return self.url
-
-    def stop(self) -> None:
-        """Fast shutdown; gives a running checkpoint 90 s before it kills."""
-        self._running.stop()
-
-    def kill(self) -> None:
-        """SIGKILL the postmaster, as a crash would; its children follow within two seconds."""
-        self._running.kill()
 
     def prepare(self) -> None:
         """Data folder, password and port; waits for a server that is just leaving the folder.
@@ -120,9 +98,6 @@ class Postgres:
             "log_checkpoints": "off",
             **(_NO_FSYNC if self._fast else {}),
         }
-
-    def _password(self) -> str:
-        return server.password(self._folder / "password")
 
     def _create(self) -> None:
         """initdb beside the final place, then rename: a kill half-way leaves no half cluster."""

@@ -9,6 +9,7 @@ import secrets
 import socket
 import subprocess
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
@@ -115,6 +116,58 @@ class Running:
                 said = reason
             time.sleep(_POLL_S)
         return True
+
+
+class Embedded(ABC):
+    """A server below `home`/name, made at the first start: what Postgres and Valkey share."""
+
+    name: str
+    stop_signal: int
+    grace_s: float
+
+    def __init__(self, home: Path) -> None:
+        self._folder = home.resolve() / self.name
+        self._port = 0
+        self._running = Running(self, home.resolve() / "log" / f"{self.name}.log")
+
+    @property
+    @abstractmethod
+    def url(self) -> str:
+        """Where clients connect, with user and password; known after prepare()."""
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Make folder, settings and password; keeps the port of the first call."""
+
+    @abstractmethod
+    def command(self) -> list[str]:
+        """argv of the server in the foreground; stop_signal reaches it when this process dies."""
+
+    @abstractmethod
+    def probe(self) -> str | None:
+        """None when ready, else what it does."""
+
+    @property
+    def pid(self) -> int:
+        """The process id after start()."""
+        return self._running.pid
+
+    def start(self, say: Callable[[str], None] = lambda _: None) -> str:
+        """Start as a child of this process, wait until ready, return the url. Main thread only."""
+        self._port = 0
+        self._running.start(say)
+        return self.url
+
+    def stop(self) -> None:
+        """Stop cleanly; kill only after grace_s."""
+        self._running.stop()
+
+    def kill(self) -> None:
+        """SIGKILL the process, as a crash would; children of Postgres follow within two seconds."""
+        self._running.kill()
+
+    def _password(self) -> str:
+        return password(self._folder / "password")
 
 
 def log_tail(path: Path, lines: int = _TAIL_LINES) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
 from pathlib import Path
 
 from workers.embedded import binaries, probes, rootless, server
 
 
-class Valkey:
+class Valkey(server.Embedded):
     """Valkey below `home`/valkey, made at the first start.
 
     fsync: "always" (nothing answered is lost), "everysec" (a machine crash may cost the last
@@ -21,34 +20,13 @@ class Valkey:
     grace_s = 30.0
 
     def __init__(self, home: Path, fsync: str = "always") -> None:
-        self._folder = home.resolve() / "valkey"
+        super().__init__(home)
         self._fsync = fsync
-        self._port = 0
-        self._running = server.Running(self, home.resolve() / "log" / "valkey.log")
 
     @property
     def url(self) -> str:
         """`redis://:password@127.0.0.1:port/0`; known after prepare()."""
         return f"redis://:{self._password()}@{server.HOST}:{self._port}/0"
-
-    @property
-    def pid(self) -> int:
-        """The server's process id after start()."""
-        return self._running.pid
-
-    def start(self, say: Callable[[str], None] = lambda _: None) -> str:
-        """Start as a child of this process, wait until ready, return the url. Main thread only."""
-        self._port = 0
-        self._running.start(say)
-        return self.url
-
-    def stop(self) -> None:
-        """Flush and stop."""
-        self._running.stop()
-
-    def kill(self) -> None:
-        """SIGKILL the server, as a crash would."""
-        self._running.kill()
 
     def prepare(self) -> None:
         """Folder, password, port (kept after the first call) and a 0600 configuration file."""
@@ -69,9 +47,6 @@ class Valkey:
     @property
     def _config(self) -> Path:
         return self._folder / "valkey.conf"
-
-    def _password(self) -> str:
-        return server.password(self._folder / "password")
 
     def _settings(self) -> dict[str, str]:
         return {

@@ -57,6 +57,36 @@ def test_a_known_file_is_kept_as_it_was_sent(client, address, run_id, content):
     assert (kept.content, kept.info, info.content_bytes) == (content, info, len(content))
 
 
+SLURM = {"job_id": "7", "procid": "1", "localid": "1", "ntasks": "2", "nnodes": "1"}
+PLACE = {
+    "host": "gpu-b04",
+    "gpu_count": 2,
+    "gpu_nvidia": [{"uuid": "GPU-0"}, {"uuid": "GPU-1"}],
+    "slurm": SLURM,
+    "args": ["<b>"],
+}
+
+
+def upload_place(client, ask, address):
+    put(client, address("wandb-metadata.json"), orjson.dumps(PLACE))
+
+
+def configure_place(client, ask, address):
+    own = {"_wandb": {"value": {"e": {"w1": PLACE | {"writerId": "w1"}}}}}
+    ask("UpsertBucket", name="r1", project="p", config=orjson.dumps(own).decode())
+
+
+@pytest.mark.parametrize("tell", [upload_place, configure_place])
+def test_where_a_process_runs_is_noted(client, reader, ask, address, run_id, tell):
+    tell(client, ask, address)
+    (place,) = runs.placements(run_id, 0).values()
+    assert (place.rank, place.node, place.device) == (1, "gpu-b04", "GPU-1")
+    assert (runs.get_run("r1").world_size, runs.get_run("r1").config["wandb/slurm_job"]) == (2, "7")
+    page = reader.get("/runs/r1/").content.decode()
+    assert "Said by wandb" in page
+    assert '<th scope="row">args</th><td class="wrap">&lt;b&gt;</td>' in page
+
+
 def test_sent_again_it_replaces_itself(client, address, run_id):
     url = address("config.yaml")
     answers = [put(client, url, content).status_code for content in (b"lr: 1", b"lr: 2")]

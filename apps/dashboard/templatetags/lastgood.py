@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from django import template
 from django.templatetags.static import static
@@ -193,3 +194,17 @@ def choice(candidate: Candidate) -> str:
 def arrows(text: str) -> str:
     """Titles are ASCII for mail subjects; on a page the arrow is one."""
     return text.replace(" -> ", " → ")
+
+
+@register.filter
+def wandb_facts(config: dict[str, Any]) -> list[tuple[str, str]]:
+    """(name, value) of what a `wandb` client says of its run beside the configuration."""
+    return [
+        (name.removeprefix("wandb/").replace("_", " "), _fact(config[name]))
+        for name in sorted(config)
+        if name.startswith("wandb/")
+    ]
+
+
+def _fact(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

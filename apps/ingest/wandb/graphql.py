@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import orjson
 
 from apps.core.errors import BadPayload
 from apps.ingest import frames
+from apps.ingest.wandb.facts import Facts, facts_of
 from apps.ingest.wandb.sessions import ENTITY, Session, Told, told_in
 from apps.ingest.wandb.values import storable
 
@@ -58,7 +59,8 @@ class Upsert:
 
     first: of its process, which then says where it runs. resumed, told: it follows another process,
     and what it was told of that. copied: by `wandb sync`, not the training. entity: it believes to
-    be of. writer_id, node, root: of the process, and where its folders are; later requests say it.
+    be of. writer_id, node, root: of the process, and where its folders are; later requests say it,
+    and its facts.
     """
 
     key: str
@@ -73,6 +75,7 @@ class Upsert:
     writer_id: str = ""
     node: str = ""
     root: str = ""
+    facts: Facts = field(default_factory=Facts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +155,7 @@ def upsert_of(variables: Mapping[str, Any]) -> Upsert:
     if copied:
         labels = {name: said for name, said in labels.items() if name not in _OF_THE_PROCESS}
     place = _place(config)
+    facts = facts_of(place)
     return Upsert(
         key=text_of(variables, "name"),
         project=project_of(variables),
@@ -159,12 +163,13 @@ def upsert_of(variables: Mapping[str, Any]) -> Upsert:
         first=bool(host and program),
         resumed=bool(variables.get("id")),
         copied=copied,
-        config=storable({**config, **labels}),
+        config=storable({**config, **labels, **facts.labels}),
         told=told_in(text_of(variables, "id")[:300]),
         entity=text_of(variables, "entity")[:200],
         writer_id=text_of(place, "writerId"),
         node=text_of(place, "host"),
         root=text_of(place, "root"),
+        facts=facts,
     )
 
 

@@ -20,6 +20,7 @@ from apps.ingest.wandb import process_store as processes
 from apps.ingest.wandb import store
 from apps.ingest.wandb.graphql import Resumable, Upsert
 from apps.ingest.wandb.lines import EVENTS, HISTORY, OUTPUT
+from apps.ingest.wandb.places import note_place
 from apps.ingest.wandb.process_store import Copy, Identity
 from apps.ingest.wandb.sessions import Session, Told, copy_name, session_of
 from apps.ingest.writes import too_large
@@ -85,6 +86,8 @@ def upsert(seen: Upsert, body: bytes, writer: str = "") -> Upserted:
         progress = Progress(project=seen.project, config=config)
         at = session.attempt or 0
         count(run_id, too_large(runs_store.note_progress(run_id, at, progress, timezone.now())))
+        if session.attempt is not None:
+            note_place(run_id, session.attempt, seen.facts)
     return Upserted(known is None, session)
 
 

@@ -9,11 +9,15 @@ from typing import Final
 
 from django.conf import settings
 from django.db import transaction
+from django.utils import timezone
 
 from apps.ingest.store import count
 from apps.ingest.wandb import uploads_store
+from apps.ingest.wandb.facts import parse_metadata
+from apps.ingest.wandb.places import note_place
 from apps.ingest.wandb.uploads_store import Upload, UploadInfo
 from apps.runs import store as runs
+from apps.runs.records import Progress
 
 METADATA: Final = "wandb-metadata.json"
 KEPT: Final = frozenset({METADATA, "requirements.txt", "config.yaml", "conda-environment.yaml"})
@@ -33,10 +37,17 @@ def kind_of(name: str) -> str:
 
 
 def keep(run_id: int, attempt: int, name: str, content: bytes) -> None:
-    """Keeps a file of KEPT, in a transaction of its own; sent again it replaces itself."""
+    """Keeps a file of KEPT, in a transaction of its own; sent again it replaces itself.
+
+    The metadata also tell where the process runs, which old clients say nowhere else.
+    """
     with transaction.atomic():
         runs.lock_run(run_id)
         uploads_store.put(run_id, attempt, name, content)
+        if name == METADATA:
+            facts = parse_metadata(content)
+            runs.note_progress(run_id, attempt, Progress(config=facts.labels), timezone.now())
+            note_place(run_id, attempt, facts)
 
 
 def drop(run_id: int, names: Sequence[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
@@ -15,6 +16,7 @@ from apps.dashboard import board
 from apps.dashboard.access import may_operate
 from apps.incidents import store as incident_store
 from apps.incidents.domain.incident import IncidentInfo
+from apps.ingest import mirrors
 from apps.ingest import services as ingest_services
 from apps.ingest import store as ingest_store
 from apps.ingest.services import IngestStatus
@@ -77,6 +79,7 @@ def ingest(request: HttpRequest) -> HttpResponse:
         "counters": sorted(counters.items()),
         "quarantined_total": counters.get("quarantined", len(items)),
         "runs": [_health(run, statuses[run.id]) for run in infos],
+        "mirrors": _mirrors(),
     }
     part = request.GET.get("part") == "body"
     return render(request, "ingest/_body.html" if part else "ingest/health.html", context)
@@ -94,13 +97,32 @@ def quarantined_body(request: HttpRequest, number: int) -> HttpResponse:
     return HttpResponse(body, content_type="application/octet-stream", headers=headers)
 
 
+def _mirrors() -> list[dict[str, Any]]:
+    """Runs that come from another server, with the lag of each."""
+    found = mirrors.mirrors()
+    keys = run_store.keys([mirror.run_id for mirror in found])
+    return [
+        {
+            "key": keys[mirror.run_id],
+            "mirror": mirror,
+            "seen_ns": _ns(mirror.seen_at),
+            "whole_ns": _ns(mirror.whole_at),
+        }
+        for mirror in found
+        if mirror.run_id in keys
+    ]
+
+
+def _ns(at: datetime | None) -> int | None:
+    return int(at.timestamp() * 1e9) if at else None
+
+
 def _health(run: RunInfo, status: IngestStatus) -> dict[str, Any]:
-    contact = run.last_contact_at
     return {
         "run": run,
         "status": status,
         "gaps": status.counters.get("gaps", 0),
-        "contact_ns": int(contact.timestamp() * 1e9) if contact else None,
+        "contact_ns": _ns(run.last_contact_at),
     }
 
 

@@ -239,3 +239,17 @@ class WandbManifest(models.Model):
     md5 = models.CharField(max_length=32)
     content = models.BinaryField()
     content_bytes = models.BigIntegerField()
+
+
+class Mirror(models.Model):
+    """How far a run is mirrored from another server. behind: lines of history that are missing,
+    NULL: unknown. whole_at: when nothing was missing last. error: why the last try failed."""
+
+    run_id = models.BigIntegerField(primary_key=True)
+    source = models.CharField(max_length=1_000)
+    state = models.CharField(max_length=40)
+    step = models.BigIntegerField()
+    behind = models.BigIntegerField(null=True)
+    error = models.TextField(blank=True)
+    seen_at = models.DateTimeField()
+    whole_at = models.DateTimeField(null=True)

@@ -13,5 +13,6 @@ urlpatterns = [
     path("runs/<str:key>/rows", post_to(views.run_door("rows"))),
     path("runs/<str:key>/metrics", post_to(views.run_door("metrics"))),
     path("runs/<str:key>/checkpoints", post_to(views.run_door("checkpoints"))),
+    path("runs/<str:key>/mirror", post_to(views.mirror)),
     path("nodes/events", post_to(views.node_events)),
 ]

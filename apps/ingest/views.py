@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import msgspec
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, UnreadablePostError
+from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
@@ -19,7 +20,7 @@ from apps.core.database import SERVER_TROUBLE, is_too_much, schema_as_trouble
 from apps.core.errors import AppError
 from apps.core.http import json_error, json_response
 from apps.core.words import whole
-from apps.ingest import frames, services
+from apps.ingest import frames, mirrors, services
 from apps.ingest.envelope import ENCODINGS, Envelope, batch_id
 from apps.ingest.wandb.services import received_live
 from apps.runs import services as runs
@@ -104,6 +105,26 @@ def launches(request: HttpRequest, actor: Actor, key: str) -> HttpResponse:
     if seen.unless_live and received_live(key, launch):
         return json_response({"run": key, "attempt": None, "live": True})
     return json_response({"run": key, "attempt": runs.register_launch(key, launch)})
+
+
+class _Mirror(msgspec.Struct, frozen=True):
+    source: Annotated[str, msgspec.Meta(min_length=1, max_length=1_000)]
+    state: Annotated[str, msgspec.Meta(max_length=40)]
+    step: Annotated[int, msgspec.Meta(ge=-1, le=2**62)]
+    behind: Annotated[int, msgspec.Meta(ge=0, le=2**62)] | None = None
+    error: Annotated[str, msgspec.Meta(max_length=500)] = ""
+
+
+@door
+def mirror(request: HttpRequest, actor: Actor, key: str) -> HttpResponse:
+    """Notes how far a puller has mirrored a run. Synchronous; the last word counts."""
+    said = frames.decode(body_of(request, MAX_LAUNCH_BYTES), _Mirror)
+    run = runs_store.get_run(runs.check_key(key))
+    if run is None:
+        raise AppError("there is no such run", where="run key", hint="send its lines first")
+    state = mirrors.MirrorState(said.source, said.state, said.step, said.behind, said.error)
+    mirrors.note_mirror(run.id, state, timezone.now())
+    return json_response({"run": key})
 
 
 @lru_cache(maxsize=10_000)

@@ -9,8 +9,9 @@ import pytest
 from apps.accounts.services import make_token
 from apps.core.records import MetricRow
 from apps.ingest.wandb import downloads, readback, uploads
+from apps.ingest.wandb.parse import SystemSample
 from apps.ingest.wandb.reading import READS
-from apps.ingest.writes import add_rows
+from apps.ingest.writes import add_rows, add_system
 from apps.runs import services as runs
 from apps.runs import store as runs_store
 from apps.runs.records import LaunchSeen, Progress
@@ -196,3 +197,15 @@ def test_an_address_that_was_changed_or_is_old_gives_nothing(ask, files, client,
     assert client.post(url).status_code == 405
     monkeypatch.setattr(downloads, "LIFE_S", -1)
     assert client.get(url).status_code == 403
+
+
+def test_system_metrics_hold_nothing_of_the_history(ask, run):
+    row = MetricRow(7, 3 * 10**15, {"loss": 1.0}, extra={"o": {"text": "x"}})
+    add_rows(run, 1, [row], source="test")
+    add_system(run, 1, [SystemSample(10**15, {"system/cpu": 5.0})])
+    query = "query RunFullHistory { project { run { events(samples: $samples) } } }"
+    answer = ask("RunFullHistory", query=query, samples=100).json()
+    lines = answer["data"]["project"]["run"]["events"]
+    assert [json.loads(line) for line in lines] == [
+        {"system.cpu": 5, "_timestamp": 1e6, "_wandb": True}
+    ]

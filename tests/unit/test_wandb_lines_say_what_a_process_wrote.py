@@ -1,9 +1,12 @@
 """Bodies of file_stream and the lines in them."""
 
 import math
+from datetime import UTC, datetime, timedelta
 
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from apps.core.errors import BadPayload
 from apps.ingest.wandb.graphql import parse_request
@@ -123,3 +126,11 @@ def test_a_body_of_too_many_values_is_refused_before_it_is_opened(parse, monkeyp
     monkeypatch.setattr("apps.ingest.frames.MAX_VALUES", 3)
     with pytest.raises(BadPayload, match="more than 3 values"):
         parse(b'{"a":[1,2,3]}')
+
+
+@given(st.integers(1, 8_999_999_999_999_999))
+def test_the_time_of_a_printed_line_is_kept_to_the_microsecond(microseconds):
+    at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)
+    stamp = at.replace(tzinfo=None).isoformat()
+    (line,) = console_lines([f'{{"ts":"{stamp}","content":"x"}}'], NOW_NS)
+    assert line.time_ns == microseconds * 1_000

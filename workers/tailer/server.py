@@ -74,12 +74,17 @@ class Server:
             response = self._client.post(path, content=body, headers=dict(headers))
         except httpx.HTTPError as error:
             return Answer(Verdict.LATER, 0, f"{type(error).__name__}: {error}")
-        status = response.status_code
-        if response.is_success:
-            return Answer(Verdict.TAKEN, status, "", body=_object(response))
-        never = 400 <= status < 500 and status not in _WAIT
-        verdict = Verdict.NEVER if never else Verdict.LATER
-        return Answer(verdict, status, _message(response), _retry_after_s(response))
+        return answer_of(response)
+
+
+def answer_of(response: httpx.Response) -> Answer:
+    """What an answer means for what was sent."""
+    status = response.status_code
+    if response.is_success:
+        return Answer(Verdict.TAKEN, status, "", body=_object(response))
+    never = 400 <= status < 500 and status not in _WAIT
+    verdict = Verdict.NEVER if never else Verdict.LATER
+    return Answer(verdict, status, _message(response), _retry_after_s(response))
 
 
 def _object(response: httpx.Response) -> Mapping[str, object]:

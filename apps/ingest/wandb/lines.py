@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import orjson
@@ -25,6 +25,7 @@ OUTPUT: Final = "output.log"
 NUMBERED: Final = (HISTORY, EVENTS, OUTPUT)
 _LAST_LINE = 2**53
 _LAST_STEP = 2**62
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +171,9 @@ def _iso_ns(stamp: str) -> int | None:
         at = datetime.fromisoformat(stamp)
     except ValueError:
         return None
-    seconds = at.replace(tzinfo=at.tzinfo or UTC).timestamp()
-    return nanoseconds(seconds)
+    since = at.replace(tzinfo=at.tzinfo or UTC) - _EPOCH
+    time_ns = since // timedelta(microseconds=1) * 1_000
+    return time_ns if 0 < time_ns < LAST_TIME_S * 1_000_000_000 else None
 
 
 def summary_of(lines: Sequence[str]) -> dict[str, Any]:

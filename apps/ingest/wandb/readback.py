@@ -119,7 +119,10 @@ def events(run_id: int, samples: int) -> list[str]:
     """At most `samples` lines of system metrics, evenly chosen."""
     names = metrics.key_names(run_id, ranked=False)
     system = [name for name in names if name.startswith(SYSTEM)]
-    rows = _sampled(spans(run_id), system, samples)
+    tables: list[tuple[Table, Extras]] = [
+        (_table(span, system, samples), {}) for span in spans(run_id)
+    ]
+    rows = _chosen(tables, samples, ())
     return [orjson.dumps(history.event(row)).decode() for row in rows]
 
 
@@ -160,22 +163,27 @@ def _sampled(
     asked: Sequence[Span], names: Sequence[str], samples: int, needed: Collection[str] = ()
 ) -> list[Row]:
     """Rows that hold all `needed` names, evenly chosen over all spans."""
-    few = sum(span.points() for span in asked) <= MAX_POINTS
-    small = few and sum(span.extra_bytes() for span in asked) <= MAX_EXTRA_BYTES
-    found = [
-        (
-            span.read(names) if few else _thinned(span, names, samples),
-            span.extras() if small else {},
-        )
-        for span in asked
-    ]
+    small = sum(span.extra_bytes() for span in asked) <= MAX_EXTRA_BYTES
+    few = small and sum(span.points() for span in asked) <= MAX_POINTS
+    tables = [(_table(span, names, samples), span.extras() if few else {}) for span in asked]
+    return _chosen(tables, samples, needed)
+
+
+def _chosen(
+    tables: Sequence[tuple[Table, Extras]], samples: int, needed: Collection[str]
+) -> list[Row]:
     holding = [
         (table, extras, place)
-        for table, extras in found
+        for table, extras in tables
         for place in history.holding(table, extras, needed)
     ]
     chosen = [holding[at] for at in history.evenly(len(holding), samples)]
     return [row for table, extras, at in chosen for row in history.rows(table, extras, [at])]
+
+
+def _table(span: Span, names: Sequence[str], samples: int) -> Table:
+    """The numbers of a span, thinned out if they are many."""
+    return span.read(names) if span.points() <= MAX_POINTS else _thinned(span, names, samples)
 
 
 def _thinned(span: Span, names: Sequence[str], samples: int) -> Table:

@@ -116,7 +116,7 @@ def digest(envelopes: Sequence[Envelope], *, quarantine: bool = True) -> Digeste
     result = Digested()
     with transaction.atomic():
         runs.lock_runs({envelope.run_id for envelope in envelopes})
-        for joined, batch in _joined(envelopes):
+        for joined, batch in _joined(_by_run(envelopes)):
             refusal = _taken(joined, batch, result)
             if refusal is not None and len(joined) > 1:
                 log.warning("ingest.not_joined", extra={"reason": str(refusal)})
@@ -127,6 +127,12 @@ def digest(envelopes: Sequence[Envelope], *, quarantine: bool = True) -> Digeste
             elif refusal is not None:
                 _refuse(joined[0], refusal, result, quarantine=quarantine)
     return result
+
+
+def _by_run(envelopes: Sequence[Envelope]) -> list[Envelope]:
+    """Those of a run side by side, in their order: between runs no order means anything."""
+    first = {envelope.run_id: -at for at, envelope in enumerate(reversed(envelopes))}
+    return sorted(envelopes, key=lambda envelope: first[envelope.run_id])
 
 
 def _joined(envelopes: Sequence[Envelope]) -> Iterator[tuple[list[Envelope], Any]]:

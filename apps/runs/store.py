@@ -12,6 +12,7 @@ from django.db.models import Case, F, Max, Min, Q, Subquery, When
 from django.db.models.functions import Greatest, Least
 from django.utils import timezone
 
+from apps.core.sql import query
 from apps.runs.domain.state import run_state
 from apps.runs.models import Attempt, Launch, Placement, Run
 from apps.runs.records import AttemptInfo, LaunchSeen, PlacementInfo, Progress, RunInfo, Start
@@ -31,7 +32,8 @@ def ensure_run(key: str) -> int:
 def lock_run(run_id: int) -> None:
     """Holds the run's row until the transaction ends; whoever changes what belongs to a run takes
     it first. Run.DoesNotExist if there is none."""
-    Run.objects.select_for_update().get(pk=run_id)
+    if not query("SELECT 1 FROM runs_run WHERE id = %s FOR UPDATE", [run_id]):
+        raise Run.DoesNotExist(f"run {run_id}")
 
 
 def lock_runs(run_ids: Collection[int]) -> None:

@@ -49,6 +49,18 @@ def test_bodies_that_follow_each_other_cost_the_statements_of_one(run):
     assert (done.written, steps(run)) == (5, list(range(12)))
 
 
+def test_bodies_of_several_runs_that_alternate_are_joined_run_by_run(run):
+    other = runs.ensure_run("other")
+    runs.open_attempt(other, 0, factories.T0_NS)
+    with CaptureQueriesContext(connection) as two:
+        digest([body(run, 0), body(other, 0)])
+    waiting = [body(run_id, offset) for offset in (2, 4, 6) for run_id in (run, other)]
+    with CaptureQueriesContext(connection) as six:
+        digest(waiting)
+    assert len(six) <= len(two)
+    assert (steps(run), steps(other)) == (list(range(8)), list(range(8)))
+
+
 def test_a_body_that_was_written_before_adds_nothing(run):
     digest([body(run, 0)])
     done = digest([body(run, 0), body(run, 2), body(run, 4)])

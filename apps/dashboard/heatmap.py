@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,10 @@ from apps.metrics.records import LayerGrid, LayerQuery
 BUCKETS = 240
 WARM_UP_SHARE = 20
 """The first twentieth of a run is far from everything that follows: it names no worst cell."""
+KEEP_FACTOR = 10.0
+"""A grid is shown again for so many times as long as it took: a thousand series take a second, and
+every open page asks once a second."""
+MAX_KEPT = 64
 Place = Callable[[int, Sequence[int]], list[float]]
 """(attempt, step edges) -> x values, empty if they are unknown."""
 
@@ -38,7 +43,8 @@ def heatmap(ask: HeatmapAsk, place: Place) -> dict[str, Any] | None:
         return None
     slugs = [choice.slug for choice in choices]
     statistic = ask.statistic if ask.statistic in slugs else slugs[0]
-    found = [(part[0], _grid(ask, statistic, part)) for part in ask.stretches]
+    series = choices[slugs.index(statistic)].series
+    found = [(part[0], _grid(ask, statistic, series, part)) for part in ask.stretches]
     grids = [(number, grid) for number, grid in found if len(grid.step_edges) > 1 and grid.layers]
     drawn = [_drawn(number, grid, place) for number, grid in grids]
     kept = [one for one in drawn if one["edges"]]
@@ -54,9 +60,11 @@ def heatmap(ask: HeatmapAsk, place: Place) -> dict[str, Any] | None:
     }
 
 
-def _grid(ask: HeatmapAsk, statistic: str, part: tuple[int, int | None, int | None]) -> LayerGrid:
+def _grid(
+    ask: HeatmapAsk, statistic: str, series: int, part: tuple[int, int | None, int | None]
+) -> LayerGrid:
     number, first, last = part
-    return layer_maps.layer_grid(
+    return _kept_grid(
         LayerQuery(
             run_id=ask.run_id,
             attempt=number,
@@ -65,8 +73,27 @@ def _grid(ask: HeatmapAsk, statistic: str, part: tuple[int, int | None, int | No
             buckets=BUCKETS,
             from_step=first,
             to_step=last,
-        )
+        ),
+        series,
     )
+
+
+_kept: dict[tuple[LayerQuery, int], tuple[float, LayerGrid]] = {}
+
+
+def _kept_grid(query: LayerQuery, series: int) -> LayerGrid:
+    """The grid, up to KEEP_FACTOR times as old as it took to make. series: of how many names, so
+    that a new rule or a new name shows at once."""
+    started = time.monotonic()
+    until, grid = _kept.get((query, series), (0.0, None))
+    if grid is not None and started < until:
+        return grid
+    grid = layer_maps.layer_grid(query)
+    ended = time.monotonic()
+    if len(_kept) >= MAX_KEPT:
+        _kept.clear()
+    _kept[query, series] = (ended + KEEP_FACTOR * (ended - started), grid)
+    return grid
 
 
 def _drawn(number: int, grid: LayerGrid, place: Place) -> dict[str, Any]:

@@ -139,6 +139,11 @@ def test_an_alert_of_the_script_is_an_incident(stack, full):
     assert told == ("Script alert: look", False, "the training script reported it")
 
 
+def test_a_histogram_becomes_its_figures(stack, full):
+    keys = {key["key"] for key in stack.get("runs/full/keys")["items"]}
+    assert {"h/mean", "h/std", "h/rms", "h/max_abs", "h/norm"} <= keys
+
+
 def test_what_is_not_kept_is_counted(stack, full):
     counters = stack.counters(full)
     assert not any(name.startswith("skipped") for name in counters)

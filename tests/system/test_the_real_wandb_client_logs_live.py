@@ -140,7 +140,7 @@ def test_an_alert_of_the_script_is_an_incident(stack, full):
 
 
 def test_a_histogram_becomes_its_figures(stack, full):
-    keys = {key["key"] for key in stack.get("runs/full/keys")["items"]}
+    keys = {key["key"] for key in stack.get(f"runs/{full}/keys")["items"]}
     assert {"h/mean", "h/std", "h/rms", "h/max_abs", "h/norm"} <= keys
 
 

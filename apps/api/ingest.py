@@ -12,6 +12,7 @@ from apps.api import shapes
 from apps.api.auth import needs
 from apps.api.lookup import capped, run_of
 from apps.ingest import services, store
+from apps.ingest.wandb.gaps import missing_lines
 from apps.runs import store as runs
 
 router = Router(auth=needs("read"))
@@ -23,7 +24,13 @@ router = Router(auth=needs("read"))
 def get_ingest(request: HttpRequest, key: str) -> dict[str, Any]:
     run = run_of(key)
     status = services.status(run.id)
-    return {**asdict(status), "run": run.key, "gaps": status.counters.get("gaps", 0)}
+    missing = missing_lines(run.id, run.key)
+    return {
+        **asdict(status),
+        "run": run.key,
+        "gaps": status.counters.get("gaps", 0),
+        "missing": [{**asdict(stretch), "last_line": stretch.last_line} for stretch in missing],
+    }
 
 
 @router.get(

@@ -298,6 +298,18 @@ class ResumePointOut(Schema):
     signature: dict[str, str]
 
 
+class MissingLinesOut(Schema):
+    """Lines first_line to last_line, both included. command: brings them back, run on node."""
+
+    attempt: int
+    file: str
+    first_line: int
+    last_line: int
+    lines: int
+    node: str
+    command: str
+
+
 class IngestOut(Schema):
     run: str
     pending: int | None
@@ -307,6 +319,7 @@ class IngestOut(Schema):
     waits: bool
     quarantined: int
     gaps: int
+    missing: list[MissingLinesOut]
     counters: dict[str, int]
 
 

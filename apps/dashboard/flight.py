@@ -10,6 +10,7 @@ from apps.core.records import Severity
 from apps.dashboard import board, series
 from apps.incidents.domain.incident import IncidentInfo
 from apps.ingest import services as ingest
+from apps.ingest.wandb.gaps import MissingLines, missing_lines, total
 from apps.logs import store as logs
 from apps.metrics import store as metrics
 from apps.rollbacks import services as rollback_services
@@ -84,6 +85,7 @@ class Flight:
     ingest: ingest.IngestStatus
     order: OrderInfo | None = None
     outcome: OrderInfo | None = None
+    missing: Sequence[MissingLines] = ()
     stop: StopInfo | None = None
     stoppable: bool = False
     matrix: Matrix = field(default_factory=Matrix)
@@ -93,6 +95,11 @@ class Flight:
     def newest(self) -> AttemptInfo | None:
         """The newest attempt."""
         return self.attempts[-1] if self.attempts else None
+
+    @property
+    def missing_total(self) -> int:
+        """How many lines were answered and never came."""
+        return total(self.missing)
 
     @property
     def speaking(self) -> int:
@@ -129,6 +136,7 @@ def flight(run: RunInfo, now_ns: int) -> Flight:
         ingest=ingest.status(run.id),
         order=active[-1] if active else None,
         outcome=ended[-1] if ended else None,
+        missing=missing_lines(run.id, run.key),
         stop=stops.newest(run.id, newest),
         stoppable=stops.stoppable(run.id),
         matrix=matrix(run, newest, incident, now_ns),

@@ -90,8 +90,17 @@ def test_each_writer_of_a_run_counts_its_own_lines(run):
 
 def test_console_lines_are_numbered_too(run):
     send(run, 0, ["one", "two"], OUTPUT)
-    send(run, 1, ["two again", "three"], OUTPUT)
+    send(run, 1, ["two", "three"], OUTPUT)
     assert store.counters(run)["lines"] == 3
+
+
+def test_a_console_line_that_is_rewritten_is_kept_again(run):
+    send(run, 0, ["one", "10%"], OUTPUT)
+    send(run, 1, ["50%", "two"], OUTPUT)
+    send(run, 1, ["50%", "two", "three"], OUTPUT)
+    counters = store.counters(run)
+    told = [counters[name] for name in ("lines", "rewritten_lines", "repeated_lines")]
+    assert told == [5, 1, 2]
 
 
 def test_a_quarantined_body_gets_another_try_as_the_same_writer(run, monkeypatch):

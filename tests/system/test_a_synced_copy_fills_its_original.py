@@ -6,7 +6,7 @@ import pytest
 
 from tests.stack import until
 from tests.system.test_each_wandb_process_is_an_attempt import attempts, points
-from tests.wandb_client import Proxy, finish
+from tests.wandb_client import HISTORY, Proxy, finish
 
 ACK = (
     b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n"
@@ -29,8 +29,10 @@ def losing(*numbers):
     """A server that acknowledges these posts of history, counted from 1, and loses them."""
     seen = []
 
-    def fault(request):
-        seen.append(request)
+    def fault(_, kind):
+        if kind != HISTORY:
+            return None
+        seen.append(kind)
         return ACK if len(seen) in numbers else None
 
     return fault
@@ -67,8 +69,12 @@ def test_acknowledged_lines_that_were_lost_come_back(stack, client):
     run_losing(stack, client, LOG.format(run="lossy", resume=None), 2)
     lost = missing(stack, "lossy")
     assert 0 < lost == 40 - len(points(stack, "lossy"))
+    (gap,) = stack.get("runs/lossy/ingest")["missing"]
+    assert (gap["lines"], gap["attempt"]) == (lost, 0)
+    assert gap["command"].endswith(f" {client.home}/wandb/run-*-lossy")
     assert finish(client.start_sync_online()).code == 0
     assert missing(stack, "lossy") == 0
+    assert stack.get("runs/lossy/ingest")["missing"] == []
     assert (attempts(stack, "lossy"), points(stack, "lossy")) == ([(0, 0, 39)], [*range(40)])
     assert counted(stack, "lossy", "quarantined", "wandb_alerts", "repeated_alerts") == (0, 2, 1)
     assert lines(stack, "lossy") == ["printed by lossy"]

@@ -109,6 +109,13 @@ def test_a_copy_does_not_say_where_the_training_ran():
     assert not {"wandb/program", "wandb/host"} & set(copied.config)
 
 
+def test_a_forked_run_names_its_parent():
+    own = {"value": {"branch_point": {"run_id": "first", "step": 5}}}
+    seen = upsert_of({**FIRST, "config": orjson.dumps({"_wandb": own}).decode()})
+    assert seen.config["wandb/forked_from"] == "first?_step=5"
+    assert "wandb/forked_from" not in upsert_of(FIRST).config
+
+
 def test_a_later_request_says_who_and_where_the_process_is():
     place = {"writerId": "w1", "host": "gpu-a01", "root": "/job"}
     config = orjson.dumps({"_wandb": {"value": {"e": {"k": place}}}}).decode()

@@ -154,7 +154,9 @@ def upsert_of(variables: Mapping[str, Any]) -> Upsert:
     labels = {own: variables[name] for name, own in _LABELS.items() if variables.get(name)}
     if copied:
         labels = {name: said for name, said in labels.items() if name not in _OF_THE_PROCESS}
-    place = _place(config)
+    place, parent = _place(config), _parent(config)
+    if parent:
+        labels["wandb/forked_from"] = parent
     facts = facts_of(place)
     return Upsert(
         key=text_of(variables, "name"),
@@ -171,6 +173,13 @@ def upsert_of(variables: Mapping[str, Any]) -> Upsert:
         root=text_of(place, "root"),
         facts=facts,
     )
+
+
+def _parent(config: Mapping[str, Any]) -> str:
+    """Run and step that a forked run begins from (`fork_from`); "" for any other."""
+    own = config.get("_wandb")
+    point = own.get("branch_point") if isinstance(own, dict) else None
+    return f"{point.get('run_id')}?_step={point.get('step')}" if isinstance(point, dict) else ""
 
 
 def _place(config: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+import zlib
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -150,6 +151,38 @@ def system_samples(lines: Sequence[str], now_ns: int, numbers: Numbers) -> list[
 def console_lines(lines: Sequence[str], now_ns: int) -> list[ConsoleLine]:
     """What the process printed. The stamps are UTC, as the client writes them."""
     return [_console_line(line, now_ns) for line in lines]
+
+
+REWRITABLE: Final = 64
+"""So many of the last console lines may still change: a progress bar rewrites what is on screen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """indices: of the lines that are stored and say something else now. recent: number, and CRC of
+    the text, of the last REWRITABLE lines."""
+
+    indices: tuple[int, ...]
+    recent: tuple[tuple[int, int], ...]
+
+
+def rewritten(piece: Piece, fresh: Collection[int], recent: Mapping[int, int]) -> Rewritten:
+    """Which lines of the console have changed since they were stored.
+
+    fresh: indices of those that are not stored yet. recent: as the last call returned it. A line
+    further back than REWRITABLE counts as a repeat, whatever it says.
+    """
+    new, known, changed = set(fresh), dict(recent), []
+    first = max([*known, piece.offset + len(piece.lines) - 1]) - REWRITABLE + 1
+    for index in range(max(0, first - piece.offset), len(piece.lines)):
+        number = piece.offset + index
+        code = zlib.crc32(_console_line(piece.lines[index], 0).text.encode("utf-8", "replace"))
+        if index not in new and known.get(number, code) != code:
+            changed.append(index)
+        if index in new or number in known:
+            known[number] = code
+    kept = sorted(item for item in known.items() if item[0] >= first)
+    return Rewritten(tuple(changed), tuple(kept))
 
 
 def _console_line(line: str, now_ns: int) -> ConsoleLine:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,11 +12,21 @@ from django.db.models import Sum
 
 from apps.core.errors import BadPayload
 from apps.ingest.models import WandbFile
-from apps.ingest.wandb.lines import EVENTS, HISTORY, NUMBERED, Piece, origin_ns, stamp_ns
+from apps.ingest.wandb.lines import (
+    EVENTS,
+    HISTORY,
+    NUMBERED,
+    OUTPUT,
+    Piece,
+    origin_ns,
+    rewritten,
+    stamp_ns,
+)
 from apps.ingest.wandb.parse import WandbBody
 from apps.ingest.wandb.values import storable
 from apps.logs.domain.coverage import Accepted, Coverage, accept
 
+MAX_SHOWN_GAPS: Final = 100
 RECORDS: Final = ".wandb"
 """What the records of a file are kept under, beside the files of file_stream; its writer is a hash
 of the file's name, its first_ns the CRC of record 0."""
@@ -33,12 +43,14 @@ class Writer:
 
 @dataclass(frozen=True, slots=True)
 class FreshLines:
-    """What of a piece was new. gaps: opened by it. missing: change of the lines not here."""
+    """What of a piece was new. gaps: opened by it. missing: change of the lines not here.
+    rewritten: of the lines, those that are stored already and say something else now."""
 
     lines: Sequence[str]
     repeated: int
     gaps: int
     missing: int
+    rewritten: int = 0
 
 
 def continue_lines(run_id: int, before: int, attempt: int, first_lines: Mapping[str, int]) -> None:
@@ -77,6 +89,28 @@ def ends(run_id: int, attempt: int) -> dict[str, tuple[int, str]]:
     return {row.file: (row.end_line, row.tail) for row in rows if row.attempt == rows[0].attempt}
 
 
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Lines of one file of a process that never came."""
+
+    attempt: int
+    writer: str
+    file: str
+    first_line: int
+    lines: int
+
+
+def open_gaps(run_id: int) -> list[Gap]:
+    """Lines of history and console that are missing, oldest first. -- uses the primary key"""
+    rows = WandbFile.objects.filter(run_id=run_id, file__in=(HISTORY, OUTPUT)).exclude(gaps=[])
+    found = [
+        Gap(row.attempt, row.writer, row.file, start, end - start)
+        for row in rows.order_by("attempt", "writer", "file")[:MAX_SHOWN_GAPS]
+        for start, end in row.gaps
+    ]
+    return found[:MAX_SHOWN_GAPS]
+
+
 def history_lines(run_id: int) -> int:
     """How many lines of history the newest process has, those it went on from included; of
     writers that share a run, all of theirs. -- uses the primary key"""
@@ -108,8 +142,12 @@ def take(writer: Writer, piece: Piece) -> FreshLines:
     if found.coverage.end > row.end_line and piece.lines:
         row.tail = storable(piece.lines[-1])
     row.end_line, row.gaps = found.coverage.end, [list(gap) for gap in found.coverage.gaps]
+    changed: tuple[int, ...] = ()
+    if piece.file == OUTPUT and piece.lines:
+        seen = rewritten(piece, found.keep, dict(row.recent))
+        changed, row.recent = seen.indices, [list(item) for item in seen.recent]
     row.save()
-    return _fresh(piece, before, found)
+    return _fresh(piece, before, found, changed)
 
 
 def _first_number(writer: Writer, piece: Piece) -> int:
@@ -124,12 +162,14 @@ def _first_number(writer: Writer, piece: Piece) -> int:
     return piece.offset if before is not None and before.end_line == piece.offset else 0
 
 
-def _fresh(piece: Piece, before: Coverage, found: Accepted) -> FreshLines:
+def _fresh(piece: Piece, before: Coverage, found: Accepted, changed: Collection[int]) -> FreshLines:
+    kept = sorted([*found.keep, *changed])
     return FreshLines(
-        lines=[piece.lines[number] for number in found.keep],
-        repeated=len(piece.lines) - len(found.keep),
+        lines=[piece.lines[number] for number in kept],
+        repeated=len(piece.lines) - len(kept),
         gaps=int(found.opened is not None),
         missing=found.coverage.missing() - before.missing(),
+        rewritten=len(changed),
     )
 
 

@@ -164,6 +164,14 @@ def _stopped(request: HttpRequest, actor: Actor, asked: graphql.Operation) -> di
     return {"project": {"run": {"stopped": wandb.is_stopped(key, entity)}}}
 
 
+def _rewind(request: HttpRequest, actor: Actor, asked: graphql.Operation) -> dict[str, Any]:
+    raise AppError(
+        "Lastgood drops no step, so a run is not rewound",
+        where="resume_from",
+        hint="wandb.init(id=...) without resume opens the next attempt; run.log(step=) begins it",
+    )
+
+
 _ANSWERS: dict[str, Answer] = {
     "Viewer": lambda _, actor, __: graphql.viewer(actor.name),
     "GetViewer": lambda _, actor, __: graphql.viewer(actor.name),
@@ -175,6 +183,7 @@ _ANSWERS: dict[str, Answer] = {
     "OrganizationCoreWeaveOrganizationID": lambda *_: {"entity": {"organization": None}},
     "NotifyScriptableRunAlert": _alert,
     "CreateRunFiles": _files,
+    "RewindRun": _rewind,
     "RunFiles": lambda request, _, asked: downloads.run_files(request, asked),
     **artifact_doors.ANSWERS,
 }

@@ -86,6 +86,7 @@ def _take(
             found = store.take(writer, piece)
             fresh[piece.file] = found.lines
             counts["repeated_lines"] += found.repeated
+            counts["rewritten_lines"] += found.rewritten
             counts["gaps"] += found.gaps
             counts["missing_lines"] += found.missing
         elif piece.file != SUMMARY:

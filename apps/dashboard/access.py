@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from django.core.exceptions import BadRequest
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
@@ -55,7 +56,7 @@ def incident_in(run: RunInfo, incident_id: int) -> IncidentInfo:
 
 
 def operating(view: View) -> View:
-    """A view for people who may operate; others read which role is missing."""
+    """A view for people who may operate; others read which role is missing. NUL in a form: 400."""
 
     @wraps(view)
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -64,6 +65,8 @@ def operating(view: View) -> View:
         except Forbidden as error:
             context = {"message": error.message, "hint": error.hint}
             return render(request, "403.html", context, status=403)
+        if any("\0" in text for _, texts in request.POST.lists() for text in texts):
+            raise BadRequest("NUL in a form: Postgres holds no such text")
         return view(request, *args, **kwargs)
 
     return guarded

@@ -1,4 +1,4 @@
-/* Frame of every page: theme, zone, ages, keyboard, copy buttons. Pages work without it. */
+/* Frame of every page: theme, zone, ages, keyboard. Pages work without it. */
 import { store, stored } from "./dom.js";
 import { isPaused, setPaused } from "./live.js";
 import { refreshTimes, setZone, zone } from "./time.js";
@@ -31,13 +31,6 @@ for (const b of document.querySelectorAll("[data-zone-set]")) b.addEventListener
 setZone(zone());
 setInterval(() => { if (!document.hidden) refreshTimes(); }, 5000);
 document.body.addEventListener("htmx:afterSwap", (event) => refreshTimes(event.target));
-
-document.addEventListener("click", async (event) => {
-  const button = event.target.closest("[data-copy]");
-  if (!button) return;
-  await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent.trim());
-  button.textContent = "Copied";
-});
 
 /* Keyboard. No key starts a rollback. */
 const dialog = document.getElementById("keys");

@@ -57,3 +57,15 @@ def test_an_incident_of_another_run(operator, incident, page):
         for key in ("boom", "other")
     ]
     assert answers == [200, 404]
+
+
+@pytest.mark.parametrize("door", ["acknowledge/", "stop/", "rollback/"])
+def test_a_form_with_nul(operator, incident, door):
+    page = f"/incidents/{incident.id}/" if door == "acknowledge/" else "/runs/boom/"
+    answer = operator.post(f"{page}{door}", {"key": "a\0b", "reason": "a\0b", "next": "a\0b"})
+    assert (answer.status_code, "Nothing was changed" in answer.content.decode()) == (400, True)
+
+
+def test_a_body_with_nul(send, incident):
+    answer = send(f"incidents/{incident.id}/acknowledge", {"reason": "a\0b"})
+    assert (answer.status_code, answer.json()["error"]) == (400, "a text in the body holds NUL")

@@ -146,6 +146,30 @@ def test_later_requests_open_nothing(ask):
     assert (attempts(), runs.get_run("r1").config["lr"]) == ([0], 1)
 
 
+OLD = '{"_wandb":{"desc":null,"value":{"start_time":%d}}}'
+
+
+@pytest.mark.parametrize(
+    ("first", "change"),
+    [
+        (FIRST, {"id": "r1", "displayName": "another name", "entity": "lastgood"}),
+        ({**FIRST, "config": OLD % 1}, {"displayName": "another name", "entity": "lastgood"}),
+    ],
+    ids=["new client", "old client"],
+)
+def test_a_change_of_the_name_is_no_other_process(ask, post, first, change):
+    ask("UpsertBucket", **first)
+    post(STREAM, LINES)
+    ask("UpsertBucket", **{**first, **change})
+    assert (attempts(), runs.get_run("r1").config["wandb/name"]) == ([0], "another name")
+
+
+def test_an_old_client_that_starts_again_is_another_process(ask):
+    for start in (1, 2):
+        ask("UpsertBucket", **{**FIRST, "config": OLD % start})
+    assert attempts() == [0, 1]
+
+
 def test_resuming_waits_for_what_is_not_written(post, ask, monkeypatch):
     monkeypatch.setattr("apps.ingest.wandb.services.PATIENCE_S", 0.0)
     ask("UpsertBucket", **FIRST)

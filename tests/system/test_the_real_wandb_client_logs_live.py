@@ -28,6 +28,7 @@ for step in range(STEPS):
 run.log({"loss": math.nan, "up": math.inf, "down": -math.inf, "h": wandb.Histogram([1, 2])})
 run.log({"rows": wandb.Table(columns=["x"], data=[[1]]), "page": wandb.Html("<b>"),
          "note": "text", "flag": True, "big": 2 ** 60, "none": None})
+run.name, run.tags = "renamed", ("t", "later")
 run.mark_preempting()
 print("hello from the run")
 print("and its stderr", file=sys.stderr)
@@ -92,14 +93,14 @@ def test_whole_numbers_and_yes_or_no_are_numbers(stack, full):
 
 def test_configuration_project_and_end_are_known(stack, full):
     run = stack.get(f"runs/{full}")
-    assert (run["project"], run["state"]) == ("p", "stopped")
+    assert (run["project"], run["state"], len(run["attempts"])) == ("p", "stopped", 1)
     expected = {
         "lr": 0.1,
         "up": "Infinity",
         "later": [1, {"deep": "x"}],
-        "wandb/name": "my run",
+        "wandb/name": "renamed",
         "wandb/group": "g",
-        "wandb/tags": ["t"],
+        "wandb/tags": ["t", "later"],
         "wandb/job_type": "train",
         "wandb/notes": "why",
     }
@@ -133,7 +134,7 @@ def test_system_metrics_come_with_them(stack, full):
 
 
 def test_an_alert_of_the_script_is_an_incident(stack, full):
-    found = {i["kind"]: i for i in stack.get("incidents?run=full")["items"]}
+    found = {i["kind"]: i for i in stack.get(f"incidents?run={full}")["items"]}
     said = found["script_alert"]
     told = (said["title"], said["page"], said["cause_hint"])
     assert told == ("Script alert: look", False, "the training script reported it")

@@ -56,16 +56,24 @@ def test_configuration_that_is_no_json_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("change", "first", "resumed"),
+    ("change", "first"),
     [
-        ({}, True, False),
-        ({"id": "r1"}, True, True),
-        ({"host": None, "program": None}, False, False),
+        ({}, True),
+        ({"id": "r1~0~10~1~2"}, True),
+        ({"id": "r1", "displayName": "a change of the name"}, False),
+        ({"host": None, "program": None}, False),
     ],
 )
-def test_only_the_first_request_of_a_process_says_where_it_runs(change, first, resumed):
-    seen = upsert_of({**FIRST, **change})
-    assert (seen.first, seen.resumed) == (first, resumed)
+def test_the_first_request_of_a_process_says_where_it_runs_without_the_id_it_is_given(
+    change, first
+):
+    assert upsert_of({**FIRST, **change}).first is first
+
+
+def test_an_old_client_says_when_its_process_started():
+    config = '{"_wandb":{"desc":null,"value":{"start_time":1796000934.5}}}'
+    assert upsert_of({**FIRST, "config": config}).started == "1796000934.5"
+    assert upsert_of(FIRST).started == ""
 
 
 @pytest.mark.parametrize(

@@ -57,19 +57,20 @@ class Operation:
 class Upsert:
     """What UpsertBucket says of a run. config: strict JSON, values unwrapped, labels as "wandb/…".
 
-    first: of its process, which then says where it runs. resumed, told: it follows another process,
-    and what it was told of that. copied: by `wandb sync`, not the training. entity: it believes to
-    be of. writer_id, node, root: of the process, and where its folders are; later requests say it,
-    and its facts.
+    first: of its process, which then says where it runs; a change of name or tags repeats that, and
+    the id that this first request was answered. started: by the clock of an old client, "" else.
+    told: of the process that it follows, if it resumes. copied: by `wandb sync`, not the training.
+    entity: it believes to be of. writer_id, node, root: of the process, and where its folders are;
+    later requests say it, and its facts.
     """
 
     key: str
     project: str
     host: str | None
     first: bool
-    resumed: bool
     copied: bool
     config: Mapping[str, Any]
+    started: str = ""
     told: Told | None = None
     entity: str = ""
     writer_id: str = ""
@@ -157,16 +158,17 @@ def upsert_of(variables: Mapping[str, Any]) -> Upsert:
     place, parent = _place(config), _parent(config)
     if parent:
         labels["wandb/forked_from"] = parent
+    told = told_in(text_of(variables, "id")[:300])
     facts = facts_of(place)
     return Upsert(
         key=text_of(variables, "name"),
         project=project_of(variables),
         host=host or None,
-        first=bool(host and program),
-        resumed=bool(variables.get("id")),
+        first=bool(host and program) and (told is not None or not variables.get("id")),
+        started=_started(config),
         copied=copied,
         config=storable({**config, **labels, **facts.labels}),
-        told=told_in(text_of(variables, "id")[:300]),
+        told=told,
         entity=text_of(variables, "entity")[:200],
         writer_id=text_of(place, "writerId"),
         node=text_of(place, "host"),
@@ -180,6 +182,12 @@ def _parent(config: Mapping[str, Any]) -> str:
     own = config.get("_wandb")
     point = own.get("branch_point") if isinstance(own, dict) else None
     return f"{point.get('run_id')}?_step={point.get('step')}" if isinstance(point, dict) else ""
+
+
+def _started(config: Mapping[str, Any]) -> str:
+    own = config.get("_wandb")
+    started = own.get("start_time") if isinstance(own, dict) else None
+    return str(started) if isinstance(started, int | float) else ""
 
 
 def _place(config: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -92,7 +92,7 @@ def upsert(seen: Upsert, body: bytes, writer: str = "") -> Upserted:
 
 
 def _session(run_id: int, seen: Upsert, body: bytes, writer: str) -> Session:
-    said = hashlib.sha256(body).hexdigest()
+    said = _said(seen, body)
     if seen.first and seen.copied:
         lines = seen.told.lines if seen.told else {}
         return Session(copy=processes.begin_copy(run_id, said, lines, now_ns()))
@@ -111,6 +111,15 @@ def _session(run_id: int, seen: Upsert, body: bytes, writer: str) -> Session:
         identity = Identity(seen.writer_id, seen.node, seen.root)
         processes.identify(run_id, attempt, sender.writer, identity)
     return Session(attempt=attempt if sender.attempt is None else sender.attempt)
+
+
+def _said(seen: Upsert, body: bytes) -> str:
+    """What tells the first request of a process from that of another.
+
+    Old clients send it anew whenever the run's name or tags change: the start in it stays.
+    """
+    stays = f"{seen.host} {seen.started}".encode() if seen.started and not seen.copied else body
+    return hashlib.sha256(stays).hexdigest()
 
 
 def shared_launch(writer: str, at_ns: int) -> LaunchSeen:
@@ -163,16 +172,13 @@ def is_stopped(key: str, entity: str) -> bool:
 def _begin(run_id: int, seen: Upsert, said: str) -> int:
     """The attempt of the process that sends this; lines of one that resumes count on."""
     current = processes.newest(run_id)
-    if current is not None and current.said == said and not current.begun:
+    if current is not None and current.said == said and (seen.started or not current.begun):
         return current.attempt
     at_ns = now_ns()
     launch = LaunchSeen(SLOT, f"{at_ns} {said}", at_ns, seen.host)
     attempt = runs.register_launch(seen.key, launch)
-    told = seen.told
-    if told is None and seen.resumed and current is not None:
-        told = _told(run_id, current.attempt)
-    if told is not None:
-        store.continue_lines(run_id, told.attempt, attempt, told.lines)
+    if seen.told is not None:
+        store.continue_lines(run_id, seen.told.attempt, attempt, seen.told.lines)
     processes.add_process(run_id, attempt, said, at_ns)
     return attempt
 

@@ -121,12 +121,12 @@ def test_a_second_look_brings_only_what_is_new(stack, wandb, pullers):
 
 
 def test_a_history_that_goes_back_becomes_an_attempt(stack, wandb, pullers):
-    log(stack, wandb, "back", 0, 40)
-    assert pullers.pull("back")[0] == 0
-    log(stack, wandb, "back", 0, 20, scale=2.0)
-    assert pullers.pull("back")[0] == 0
-    assert losses(stack, "m-back", 0) == [(step, 1.0 / (step + 3)) for step in range(40)]
-    assert losses(stack, "m-back", 1) == [(step, 2.0 / (step + 3)) for step in range(20)]
+    log(stack, wandb, "rewound", 0, 40)
+    assert pullers.pull("rewound")[0] == 0
+    log(stack, wandb, "rewound", 0, 20, scale=2.0)
+    assert pullers.pull("rewound")[0] == 0
+    assert losses(stack, "m-rewound", 0) == [(step, 1.0 / (step + 3)) for step in range(40)]
+    assert losses(stack, "m-rewound", 1) == [(step, 2.0 / (step + 3)) for step in range(20)]
 
 
 def test_a_puller_that_is_killed_again_and_again_loses_and_doubles_nothing(stack, wandb, pullers):

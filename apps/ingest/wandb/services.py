@@ -137,9 +137,9 @@ def sender_of(run_id: int, entity: str, writer: str = "") -> Sender:
         if known is not None:
             return Sender(known, writer)
     named = session_of(entity)
-    if named.copy is not None:
-        copy = processes.copy(run_id, named.copy)
-        return Sender(copy.attempt if copy else None, "", copy)
+    copy = None if named.copy is None else processes.copy(run_id, named.copy)
+    if copy is not None:
+        return Sender(copy.attempt, copy=copy)
     if named.attempt is not None and processes.process(run_id, named.attempt):
         return Sender(named.attempt, writer)
     newest = processes.newest(run_id)

@@ -15,9 +15,8 @@ from hypothesis import settings as policy
 from hypothesis import strategies as st
 
 ODD = [
-    "", " ", "0", "-1", "+1", "1_0", "1e3", "0x1f", "²", "٣", "①", "\0", "a\0b", "nan", "-inf",
-    str(2**31), str(2**63), "9" * 5_000, "null", "[1]", "\U0010ffff", "\u202e", "é" * 300, "%00",
-    "../../etc/passwd", "' OR 1=1 --", "a" * 10_000, "1:2", "²:1",
+    "", "0", "-1", "1_0", "²", "٣", "\0", "a\0b", "nan", str(2**31), str(2**63), "9" * 5_000,
+    "[1]", "\U0010ffff", "%00", "../../etc/passwd", "a" * 10_000, "1:2", "²:1",
 ]  # fmt: skip
 NAMES = [
     "act", "after", "attempt", "before", "buckets", "choice", "confirm", "exclude", "force",

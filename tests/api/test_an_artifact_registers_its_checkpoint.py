@@ -4,7 +4,7 @@ import pytest
 from django.db import OperationalError
 
 from apps.checkpoints import store as checkpoints
-from apps.ingest.store import counters, quarantine_count
+from apps.ingest.store import counters, quarantine_counts
 from apps.ingest.wandb import artifacts_store
 from apps.runs import store as runs
 from tests.artifact_door import SHARDS, Door, manifest
@@ -67,7 +67,7 @@ def test_a_list_that_is_too_large_is_shown_in_quarantine(door, monkeypatch, run_
     monkeypatch.setattr("apps.ingest.wandb.artifact_doors.MAX_MANIFEST_BYTES", 10)
     monkeypatch.setattr(artifacts_store, "MAX_MANIFEST_BYTES", 10)
     door.log(manifest())
-    assert (quarantine_count(run_id), checkpoints.checkpoints(run_id)) == (1, [])
+    assert (quarantine_counts([run_id]), checkpoints.checkpoints(run_id)) == ({run_id: 1}, [])
 
 
 def test_a_list_that_comes_too_slowly_is_asked_for_again(door, monkeypatch):

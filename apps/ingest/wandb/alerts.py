@@ -16,7 +16,7 @@ from apps.core.errors import BadPayload
 from apps.core.records import FindingSeverity
 from apps.incidents import services as incidents
 from apps.incidents.domain.script_alert import TEXT_LENGTH, TITLE_LENGTH, ScriptAlert
-from apps.ingest.envelope import Envelope
+from apps.ingest.envelope import Envelope, batch_id
 from apps.ingest.wandb.graphql import text_of
 from apps.ingest.wandb.sessions import copy_number
 from apps.ingest.writes import Written
@@ -39,6 +39,12 @@ def packed(variables: Mapping[str, Any]) -> bytes:
         "wait_ms": min(max(wait_ms, 0), _LONGEST_WAIT_MS) if isinstance(wait_ms, int) else 0,
     }
     return orjson.dumps(kept)
+
+
+def batch_of(run_key: str, body: bytes, at_ns: int) -> str:
+    """The batch id of an alert. Its time is a part of it: the same words may be said again, and a
+    retry is known by them."""
+    return batch_id(None, endpoint=f"alert/{at_ns}", run_key=run_key, body=body)
 
 
 def _cut(text: str, length: int) -> str:

@@ -23,8 +23,8 @@ from apps.ingest.wandb.artifacts import (
     ArtifactId,
     Asked,
 )
+from apps.ingest.wandb.copies import uploader
 from apps.ingest.wandb.manifest import Logged
-from apps.ingest.wandb.services import sender_of
 from apps.runs import services as runs
 from apps.runs import store as runs_store
 
@@ -42,9 +42,9 @@ def create(asked: Asked, writer: str) -> tuple[ArtifactId, str]:
         count(run.id, {"artifacts_not_kept": 1})
         raise AppError("Lastgood keeps no tables", hint="see docs/ingest.md")
     made = ArtifactId(run.id, asked.key, run.project or asked.project, asked.type, asked.name)
+    sender = uploader(run.id, asked.entity, writer)
     with transaction.atomic():
         runs_store.lock_run(run.id)
-        sender = sender_of(run.id, asked.entity, writer)
         attempt = runs.settle_attempt(run.id, sender.attempt, now_ns()).number
         known = artifacts_store.add(run.id, attempt, asked, now_ns())
         if known is None:

@@ -14,12 +14,12 @@ from apps.core.clock import now_ns
 from apps.core.errors import AppError
 from apps.ingest import services
 from apps.ingest.digest import decode
-from apps.ingest.envelope import Envelope, batch_id
+from apps.ingest.envelope import Envelope
 from apps.ingest.wandb import alerts, store
 from apps.ingest.wandb import process_store as processes
 from apps.ingest.wandb.lines import StreamBatch
 from apps.ingest.wandb.process_store import Copy
-from apps.ingest.wandb.services import SLOT, Sender, wait_until_written
+from apps.ingest.wandb.services import SLOT, Sender, sender_of, wait_until_written
 from apps.ingest.wandb.sessions import Trace, original_of, traces
 from apps.runs import services as runs
 from apps.runs import store as runs_store
@@ -28,28 +28,57 @@ from apps.runs.records import LaunchSeen
 PATIENCE_NS: Final = 30_000_000_000
 """How long a copy waits for what says whose lines it repeats: the client sends it within seconds
 (`_wandb.value.e` of its second UpsertBucket)."""
+UPLOAD_PATIENCE_NS: Final = 4 * PATIENCE_NS
 
 
 def settled(envelope: Envelope, copy: Copy) -> Envelope:
     """The body of a copy, with the attempt it belongs to; alerts that waited for that are on their
     way."""
     bound = _settle(envelope, copy)
-    if copy.attempt is None and bound.attempt is not None:
-        for body, at_ns in processes.held_alerts(envelope.run_id, copy.number):
-            alert = replace_fields(
-                envelope,
-                batch_id=batch_id(
-                    None, endpoint=f"alert/{at_ns}", run_key=envelope.run_key, body=body
-                ),
-                endpoint=alerts.ENDPOINT,
-                encoding="identity",
-                received_ns=at_ns,
-                body=body,
-                attempt=bound.attempt,
-            )
-            services.accept(alert, sender="", keep_bad=True)
-        processes.drop_alerts(envelope.run_id, copy.number)
+    if bound.attempt is not None:
+        _send_held_alerts(envelope, bound)
     return replace_fields(envelope, attempt=bound.attempt)
+
+
+def _send_held_alerts(envelope: Envelope, copy: Copy) -> None:
+    """With each body until all are taken: the stream may refuse one. Known by time and words, none
+    counts twice."""
+    held = processes.held_alerts(envelope.run_id, copy.number)
+    for body, at_ns in held:
+        alert = replace_fields(
+            envelope,
+            batch_id=alerts.batch_of(envelope.run_key, body, at_ns),
+            endpoint=alerts.ENDPOINT,
+            encoding="identity",
+            received_ns=at_ns,
+            body=body,
+            attempt=copy.attempt,
+        )
+        services.accept(alert, sender="", keep_bad=True)
+    if held:
+        processes.drop_alerts(envelope.run_id, copy.number)
+
+
+def uploader(run_id: int, entity: str, writer: str) -> Sender:
+    """Whose file or artifact it is.
+
+    Raises services.Refused (503) while that is a copy that does not say yet what it repeats: for
+    UPLOAD_PATIENCE_NS at most, since its lines may wait for its files.
+    """
+    sender = sender_of(run_id, entity, writer)
+    copy = sender.copy
+    if copy and copy.attempt is None and now_ns() - copy.begun_ns < UPLOAD_PATIENCE_NS:
+        raise _not_yet()
+    return sender
+
+
+def _not_yet() -> services.Refused:
+    return services.Refused(
+        "the copy does not say yet whose lines it repeats",
+        status=503,
+        retry_after_s=1,
+        hint="send it again",
+    )
 
 
 def hold_alert(run_id: int, sender: Sender, body: bytes) -> Sender | None:
@@ -82,12 +111,7 @@ def _settle(envelope: Envelope, copy: Copy) -> Copy:
         runs_store.lock_run(envelope.run_id)
         bound = _bind(envelope, copy, told)
     if bound is None:
-        raise services.Refused(
-            "the copy does not say yet whose lines it repeats",
-            status=503,
-            retry_after_s=1,
-            hint="send it again",
-        )
+        raise _not_yet()
     return bound
 
 

@@ -117,7 +117,7 @@ def _files(request: HttpRequest, actor: Actor, asked: graphql.Operation) -> dict
     if len(skipped) == len(names) or len(skipped) > MAX_SKIPPED:
         raise AppError("Lastgood keeps no media and no large files", hint="see docs/ingest.md")
     entity = graphql.text_of(asked.variables, "entity", "entityName")
-    attempt = wandb.sender_of(run.id, entity, _client_id(request)).attempt
+    attempt = copies.uploader(run.id, entity, _client_id(request)).attempt
     without = frozenset(skipped)
     targets = [
         ("", None) if name in without else (name, _upload_url(request, key, attempt, name))
@@ -135,26 +135,24 @@ def _alert(request: HttpRequest, actor: Actor, asked: graphql.Operation) -> dict
     run = runs_store.get_run(graphql.text_of(asked.variables, "runName"))
     if run is None:
         return {"notifyScriptableRunAlert": {"success": False}}
-    entity, moment = graphql.text_of(asked.variables, "entityName"), now_ns()
-    body = alerts.packed(asked.variables)
-    sender = copies.hold_alert(run.id, wandb.sender_of(run.id, entity), body)
-    if sender is None:
-        return {"notifyScriptableRunAlert": {"success": True}}
-    envelope = Envelope(
-        version=1,
-        # Time is a part of it: the same words may be said again. A retry is known by them.
-        batch_id=batch_id(None, endpoint=f"alert/{moment}", run_key=run.key, body=body),
-        endpoint=alerts.ENDPOINT,
-        encoding="identity",
-        run_id=run.id,
-        run_key=run.key,
-        token=actor.name,
-        received_ns=moment,
-        body=body,
-        attempt=sender.attempt,
-        writer=sender.name,
-    )
-    services.accept(envelope, sender=str(actor.token_id), keep_bad=True)
+    entity, body = graphql.text_of(asked.variables, "entityName"), alerts.packed(asked.variables)
+    asking = wandb.sender_of(run.id, entity, _client_id(request))
+    sender, moment = copies.hold_alert(run.id, asking, body), now_ns()
+    if sender is not None:
+        envelope = Envelope(
+            version=1,
+            batch_id=alerts.batch_of(run.key, body, moment),
+            endpoint=alerts.ENDPOINT,
+            encoding="identity",
+            run_id=run.id,
+            run_key=run.key,
+            token=actor.name,
+            received_ns=moment,
+            body=body,
+            attempt=sender.attempt,
+            writer=sender.name,
+        )
+        services.accept(envelope, sender=str(actor.token_id), keep_bad=True)
     return {"notifyScriptableRunAlert": {"success": True}}
 
 

@@ -81,7 +81,9 @@ class Target:
         files = {name: {"offset": at, "content": list(text)} for name, (at, text) in lines.items()}
         body = {**({"files": files} if files else {}), **ends}
         path = f"/files/{ENTITY}/{quote(spot.project, safe='')}/{spot.key}/file_stream"
-        self._post(path, body, auth=self._basic)
+        answer = self._post(path, body, auth=self._basic)
+        if answer.get("stopped"):
+            log.warning("run %s is to be stopped: do it where it runs, %s", spot.key, spot.source)
 
     def report(
         self, spot: Spot, facts: Facts, step: int, behind: int | None, error: str = ""

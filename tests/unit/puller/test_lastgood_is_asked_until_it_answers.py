@@ -100,3 +100,9 @@ def test_how_far_a_mirror_is_is_said_with_the_token():
     assert json.loads(asked[0].content) == {
         "source": "there/p/r", "state": "running", "step": 4, "behind": 1, "error": ""
     }  # fmt: skip
+
+
+def test_a_stop_that_cannot_reach_the_source_is_logged(caplog):
+    target, _, _ = target_of({"stopped": True})
+    target.send(SPOT, {})
+    assert "there/p/r" in caplog.text

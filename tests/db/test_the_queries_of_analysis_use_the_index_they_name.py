@@ -12,7 +12,7 @@ from apps.logs.records import LogQuery
 from apps.logs.store import reading
 from apps.metrics import store as metrics
 from apps.metrics.store.fetch import Plan, fetch
-from apps.metrics.store.names import ids, ids_with_prefix, keysets
+from apps.metrics.store.names import ids, keysets
 from apps.rollbacks import store as rollbacks
 from tests.query_plans import plan_of
 
@@ -140,7 +140,6 @@ CASES = [
     (metrics.keys, (7,), ["uq_metrics_series_key", "metrics_coldblock_pkey"]),
     (lambda: metrics.key_names(7, ranked=True), (), ["uq_metrics_series_key"]),
     (ids, (7, ["key-5"]), ["uq_metrics_series_key"]),
-    (ids_with_prefix, (7, "key-1", 10), ["uq_metrics_series_key"]),
     (keysets, (7, [7_005]), ["metrics_keyset_pkey"]),
     (metrics.take_fresh, (7, 3), ["metrics_fresh_pkey"]),
     (

@@ -41,7 +41,7 @@ def test_any_other_entity_is_nobodys(entity):
     assert session == Session() or session.entity == entity or entity.startswith(ENTITY)
 
 
-@given(counts, counts, counts, counts)
+@given(st.integers(0, 10**9 - 1), counts, counts, counts)
 def test_what_a_process_was_told_comes_back_from_its_run_id(attempt, history, events, output):
     told = Told(attempt, history, events, output)
     assert told_in(told.packed("my-run~1~2")) == told

@@ -16,7 +16,7 @@ from apps.core.errors import BadPayload
 from apps.core.records import MetricRow
 from apps.ingest import frames
 from apps.ingest.pieces import PieceHeader, open_pieces
-from apps.ingest.wandb.values import Numbers, decode_all
+from apps.ingest.wandb.values import Numbers, decode_all, step_of
 
 MAX_KEY_CHARS = 400
 STEP_KEYS: Final = (
@@ -32,7 +32,6 @@ STEP_KEYS: Final = (
     "steps",
 )
 TIME_KEYS: Final = ("_timestamp", "timestamp", "time", "wall_time", "ts", "time_ns", "datetime")
-_LAST_STEP = 2**62
 _SUMMARY_KEYS = frozenset({"train_runtime", "train_samples_per_second", "total_flos"})
 _EVALUATION = re.compile(
     r"(?:^|[/_. -])(?:val|valid|validation|eval|evaluation|test|dev)(?:$|[/_. -])"
@@ -165,7 +164,7 @@ def _number(cell: str) -> float | int | str:
 def _row(
     found: Mapping[str, Any], header: RowsHeader, number: int, numbers: Numbers
 ) -> ReadRow | None:
-    step_key = next((key for key in STEP_KEYS if _step(found.get(key)) is not None), None)
+    step_key = next((key for key in STEP_KEYS if step_of(found.get(key)) is not None), None)
     if step_key is None:
         numbers.skipped["row without a step"] += 1
         return None
@@ -176,7 +175,7 @@ def _row(
         if key not in own and value is not None:
             _add(values, key, value, numbers)
     time_ns = (said_ns or header.seen_ns + number) + header.time_shift_ns
-    step = _step(found[step_key]) or 0
+    step = step_of(found[step_key]) or 0
     evaluation = bool(values) and all(_EVALUATION.search(key) for key in values if key != "epoch")
     return ReadRow(MetricRow(step, time_ns, values), said_ns is not None, evaluation)
 
@@ -187,13 +186,6 @@ def _add(values: dict[str, float], key: str, value: Any, numbers: Numbers) -> No
         numbers.skipped["long or empty name"] += 1
     else:
         numbers.add(values, name, value)
-
-
-def _step(value: Any) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    whole = -1 < value <= _LAST_STEP and value == int(value)
-    return int(value) if whole else None
 
 
 def _time(found: Mapping[str, Any]) -> int | None:

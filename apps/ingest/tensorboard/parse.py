@@ -14,11 +14,10 @@ from google.protobuf.message import DecodeError
 from apps.core.records import MetricRow
 from apps.ingest.pieces import PieceHeader, open_pieces
 from apps.ingest.tensorboard.descriptor import MESSAGES
-from apps.ingest.wandb.values import key_text, storable
+from apps.ingest.wandb.values import LAST_TIME_S, key_text, storable
+from apps.metrics.domain.steps import LAST_STEP
 
 MAX_TAG_CHARS = 400
-_LAST_STEP = 2**62
-_LAST_TIME_S = 9_000_000_000
 _SESSION_START = 1
 _OTHER_AXIS = (" vs samples", " vs tokens")
 # DataType of TensorFlow's types.proto -> (field with the value, struct format of the raw content).
@@ -121,7 +120,7 @@ def decode(
 
 def _event(collector: _Collector, event: Any) -> None:
     time_ns, wall_s = collector.now_ns, event.wall_time
-    if 0 < wall_s < _LAST_TIME_S:
+    if 0 < wall_s < LAST_TIME_S:
         time_ns = round(wall_s * 1e6) * 1000 + collector.shift_ns
     if collector.first_ns is None:
         collector.first_ns = time_ns
@@ -135,7 +134,7 @@ def _event(collector: _Collector, event: Any) -> None:
             values[name] = value.simple
         else:
             _value(collector, value, values)
-    if values and not 0 <= step <= _LAST_STEP:
+    if values and not 0 <= step <= LAST_STEP:
         collector.skipped["row without a step"] += 1
     elif values:
         _add(collector, step, time_ns, values)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from apps.core.errors import BadPayload
 from apps.core.records import Severity
+from apps.core.words import whole
 from apps.logs import store as logs
 from apps.logs.records import LogEntry, LogQuery
 
@@ -18,6 +19,7 @@ MAX_READS: Final = 20
 SOURCE: Final = "wandb/"
 """Console lines of the client are stored as files with such names."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MOST: Final = 2**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +59,10 @@ def place_of(text: str) -> Place:
     attempt, _, cursor = rest.partition(":")
     if not text:
         return Place()
-    if not (before.isdecimal() and attempt.isdecimal() and len(text) < 1_000):
+    lines, number = whole(before, _MOST), whole(attempt, _MOST)
+    if lines is None or number is None or len(text) >= 1_000:
         raise BadPayload("is no cursor of this server", where="after")
-    return Place(int(before), int(attempt), cursor)
+    return Place(lines, number, cursor)
 
 
 def page(run_id: int, attempts: Sequence[int], start: Place, count: int) -> Page:

@@ -51,9 +51,9 @@ def extra_of(found: Mapping[str, Any], time_ns: int, dropped: Counter[str]) -> E
     extra = dict[str, Any]()
     runtime, stamp = found.get("_runtime"), found.get("_timestamp")
     if isinstance(runtime, int | float):
-        extra["r"] = float(runtime)
+        extra["r"] = as_float(runtime)
     if isinstance(stamp, int | float) and stamp != time_ns / 1_000_000_000:
-        extra["t"] = float(stamp)
+        extra["t"] = as_float(stamp)
     if not _is_plain(found):
         rest = _rest(found, dropped)
         if any(rest.values()) and len(msgspec.msgpack.encode(rest)) > MAX_ROW_BYTES:

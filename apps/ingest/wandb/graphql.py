@@ -21,7 +21,7 @@ from apps.ingest.wandb.values import storable
 
 DEFAULT_PROJECT: Final = "uncategorized"
 _NAMED = re.compile(r"(?:\s|#[^\n]*\n)*(?:query|mutation)\s+(\w+)")
-_PROBED_TYPE = re.compile(r'(\w+)\s*:\s*__type\s*\(\s*name\s*:\s*"(\w+)"')
+_PROBED_TYPE = re.compile(r'(?<!\w)(\w++)\s*+:\s*+__type\s*+\(\s*+name\s*+:\s*+"(\w++)"')
 _TYPES: Final = {
     "Query": ("serverInfo",),
     "Mutation": ("createRunFiles",),

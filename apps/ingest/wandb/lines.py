@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import zlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from apps.core.records import MetricRow
 from apps.ingest import frames
 from apps.ingest.wandb.extras import extra_of
 from apps.ingest.wandb.parse import ConsoleLine, SystemSample
-from apps.ingest.wandb.values import LAST_TIME_S, Numbers, nanoseconds, storable
+from apps.ingest.wandb.values import LAST_TIME_S, Numbers, nanoseconds, step_of, storable
 
 HISTORY: Final = "wandb-history.jsonl"
 EVENTS: Final = "wandb-events.jsonl"
@@ -25,7 +24,6 @@ SUMMARY: Final = "wandb-summary.json"
 OUTPUT: Final = "output.log"
 NUMBERED: Final = (HISTORY, EVENTS, OUTPUT)
 _LAST_LINE = 2**53
-_LAST_STEP = 2**62
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -115,7 +113,7 @@ def history_rows(lines: Sequence[str], now_ns: int, numbers: Numbers) -> list[Me
     kept = Numbers(names=numbers.names)
     for line in lines:
         found = _loads(line)
-        step = _step(found.pop("_step", None)) if isinstance(found, dict) else None
+        step = step_of(found.pop("_step", None)) if isinstance(found, dict) else None
         if step is None:
             numbers.skipped["row without a step"] += 1
             continue
@@ -125,11 +123,6 @@ def history_rows(lines: Sequence[str], now_ns: int, numbers: Numbers) -> list[Me
         found.pop("_timestamp", None)
         rows.append(MetricRow(step, time_ns, kept.of(found), extra=extra))
     return rows
-
-
-def _step(value: Any) -> int | None:
-    whole = isinstance(value, int | float) and math.isfinite(value) and value == int(value)
-    return int(value) if whole and 0 <= value <= _LAST_STEP else None
 
 
 def system_samples(lines: Sequence[str], now_ns: int, numbers: Numbers) -> list[SystemSample]:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal
@@ -21,12 +20,14 @@ from apps.ingest.wandb.descriptor import MESSAGES
 from apps.ingest.wandb.extras import EXACT, extra_of
 from apps.ingest.wandb.said import ConsoleLine, RunFacts, SystemSample, WandbBatch, WandbBody
 from apps.ingest.wandb.values import (
+    LAST_TIME_S,
     Numbers,
     decode_all,
     items_of,
     key_text,
     nanoseconds,
     put_together,
+    step_of,
     storable,
     usual_items,
 )
@@ -43,8 +44,6 @@ __all__ = [
     "read_records",
 ]
 
-_LAST_STEP = 2**62
-_LAST_TIME_S = 9_000_000_000
 _UNREADABLE = (DecodeError, IndexError, ValueError, OverflowError, RecursionError)
 _LONGEST_WAIT_MS = 24 * 3_600_000
 ALERT_LEVELS: Final = {"WARN": FindingSeverity.WARN, "ERROR": FindingSeverity.PAGE}
@@ -201,7 +200,7 @@ def _history(collector: _Collector, data: bytes) -> None:
         else:
             kept.add(values, name, value)
             odd = odd or type(value) is not int or not -EXACT <= value <= EXACT
-    step = _step(own.get("_step", rest.step.num if rest.HasField("step") else None))
+    step = step_of(own.get("_step", rest.step.num if rest.HasField("step") else None))
     if step is None:
         collector.numbers.skipped["row without a step"] += 1
         return
@@ -218,7 +217,7 @@ def _ready_history(collector: _Collector, found: Object) -> bool:
         return False
     values = found.values
     said = rest.step.num if rest is not None and rest.HasField("step") else None
-    step = _step(values.pop("_step", said))
+    step = step_of(values.pop("_step", said))
     if step is None:
         collector.numbers.skipped["row without a step"] += 1
         return True
@@ -227,11 +226,6 @@ def _ready_history(collector: _Collector, found: Object) -> bool:
     values.pop("_timestamp", None)
     collector.rows.append(MetricRow(step, time_ns, collector.kept.of(values), extra=extra))
     return True
-
-
-def _step(value: Any) -> int | None:
-    whole = isinstance(value, int | float) and math.isfinite(value) and value == int(value)
-    return int(value) if whole and 0 <= value <= _LAST_STEP else None
 
 
 def _row_time(collector: _Collector, seconds: Any) -> int:
@@ -247,7 +241,7 @@ def _time(collector: _Collector, message: Any, name: str) -> int | None:
         return None
     stamp = getattr(message, name)
     time_ns: int = stamp.seconds * 1_000_000_000 + stamp.nanos + collector.shift_ns
-    return time_ns if 0 < stamp.seconds < _LAST_TIME_S else None
+    return time_ns if 0 < stamp.seconds < LAST_TIME_S else None
 
 
 def _stats(collector: _Collector, data: bytes) -> None:

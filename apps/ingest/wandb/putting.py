@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse, UnreadablePostError
 
 from apps.core.database import SERVER_TROUBLE
 from apps.core.http import json_error
+from apps.core.words import whole
 
 MAX_UPLOAD_S = 60.0
 _PIECE_BYTES = 1 << 16
@@ -37,7 +38,7 @@ def received(request: HttpRequest, most_bytes: int) -> bytes | None:
 
 def refused(request: HttpRequest, keep: Callable[[], None]) -> HttpResponse | None:
     """Has the body kept; the answer if that cannot be done now."""
-    if not request.headers.get("Content-Length", "").isdigit():
+    if whole(request.headers.get("Content-Length", "")) is None:
         return json_error(411, "the body has no length", hint="send a Content-Length")
     try:
         keep()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from apps.core.errors import AppError, BadPayload
+from apps.core.words import whole
 from apps.ingest.wandb import answers, console, extras_store, readback, runquery, store
 from apps.ingest.wandb.graphql import DEFAULT_PROJECT, Operation, project_of, text_of
 from apps.ingest.wandb.history import SYSTEM
@@ -100,7 +101,8 @@ def _listing(asked: Operation) -> dict[str, Any]:
     kept = [(key(facts), run_id) for run_id, facts in _facts(name) if passes(facts)]
     order = [run_id for _, run_id in sorted(kept, reverse=downwards)]
     after, count = text_of(asked.variables, "cursor"), _whole(asked.variables, "perPage", 50)
-    start = order.index(int(after)) + 1 if after.isdigit() and int(after) in order else 0
+    last = whole(after)
+    start = order.index(last) + 1 if last in order else 0
     chosen = order[start : start + max(1, min(count, MAX_PAGE))]
     if not kept and not runs.project_runs(_stored(name), limit=1):
         return {"project": None}

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from apps.core.words import whole
 from apps.ingest.wandb.lines import EVENTS, HISTORY, OUTPUT, Piece, origin_ns, stamp_ns
 
 ENTITY: Final = "lastgood"
@@ -54,10 +55,13 @@ def copy_name(number: int) -> str:
     return f"sync-{number}"
 
 
+MAX_COPY: Final = 999_999_999
+
+
 def copy_number(writer: str) -> int | None:
     """The number of the copy that is called so; None if it is something else."""
     kind, _, number = writer.partition("-")
-    return int(number) if kind == "sync" and number.isdigit() and len(number) < 10 else None
+    return whole(number, MAX_COPY) if kind == "sync" else None
 
 
 @dataclass(frozen=True, slots=True)

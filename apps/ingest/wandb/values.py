@@ -12,12 +12,19 @@ from typing import Any
 import orjson
 
 from apps.metrics.domain import histograms
+from apps.metrics.domain.steps import LAST_STEP
 
 MAX_DEPTH = 32
 LAST_TIME_S = 9_000_000_000
 UNREADABLE = object()
 NAMED_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _USUAL = {float, int}
+MEDIA = frozenset({
+    "histogram", "image-file", "images/separated", "table-file", "partitioned-table",
+    "joined-table", "html-file", "video-file", "audio-file", "object3D-file", "molecule-file",
+    "bokeh-file", "plotly-file", "graph-file", "artifactVersion",
+})  # fmt: skip
+"""What the client calls its own kinds of values; a sender's names never become counters."""
 OWN_KEYS = frozenset({"_step", "_timestamp", "_runtime", "_wandb"})
 
 # Protobuf tags of the usual history item: item(1), its nested_key(2), its value_json(16).
@@ -96,7 +103,8 @@ class Numbers:
 def kind(value: Any) -> str:
     """What a value is that is no number, in one word: the name of its counter."""
     if isinstance(value, dict):
-        return str(value.get("_type", "dict"))[:40]
+        said = value.get("_type", "dict")
+        return said if said == "dict" or (isinstance(said, str) and said in MEDIA) else "object"
     if value is None:
         return "null"
     return "unreadable" if value is UNREADABLE else type(value).__name__
@@ -142,6 +150,12 @@ def items_of(items: Iterable[Any]) -> tuple[list[bytes], list[bytes]]:
         keys.append(b"/".join(nested) if nested else item.key)
         texts.append(item.value_json)
     return keys, texts
+
+
+def step_of(value: Any) -> int | None:
+    """The step that a value tells, a whole number from 0 on; None for any other value."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return int(value) if number and 0 <= value <= LAST_STEP and value == int(value) else None
 
 
 def nanoseconds(seconds: Any) -> int | None:

@@ -73,4 +73,7 @@ def _unpacked(packed: dict[str, Any], count: int) -> list[float] | None:
     low, size = packed.get("min"), packed.get("size")
     if not isinstance(low, int | float) or not isinstance(size, int | float) or count > MAX_BINS:
         return None
-    return [low + size * at for at in range(count + 1)]
+    try:
+        return [float(low) + float(size) * at for at in range(count + 1)]
+    except OverflowError:
+        return None

@@ -17,9 +17,7 @@ from tests.wandb_records import history
 HUGE = "1" + "0" * 400
 
 
-@pytest.mark.parametrize(
-    "text", ["a" * 20_000, "a " * 20_000, "a:" * 20_000, "a : __type " * 5_000]
-)
+@pytest.mark.parametrize("part", ["a", "a ", "a:", "a : __type "])
 def test_a_long_query_is_looked_through_once(part):
     started_s = time.process_time()
     assert probed_types(part * 20_000) == {}

@@ -80,10 +80,10 @@ class FakeTarget:
         stamp = json.loads(events[max(events)])["_timestamp"] if events else None
         counts = [len(files.get(n, {})) for n in ("wandb-history.jsonl", "wandb-events.jsonl",
                                                   "output.log")]  # fmt: skip
-        return Held(*counts, newest, stamp)
+        return Held(*counts, newest, stamp, "told")
 
-    def begin(self, spot, said, program, *, resumed):
-        self._count(lambda: self._begin(spot, program, resumed))
+    def begin(self, spot, said, program, told):
+        self._count(lambda: self._begin(spot, program, told == "told"))
 
     def _begin(self, spot, program, resumed):
         known = self.attempts.setdefault(spot.key, [])

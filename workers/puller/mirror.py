@@ -87,7 +87,7 @@ class Mirror:
             return held
         saved.ended = False
         if found.way is Way.RESUME:
-            self._target.begin(self._spot, said, source, resumed=True)
+            self._target.begin(self._spot, said, source, held.told)
             self._remember()
             return held
         saved.generation += 1
@@ -98,7 +98,7 @@ class Mirror:
         saved.output_base = base if base <= self._run.console_lines() else 0
         self._remember()
         name = f"{source} #{saved.generation}"
-        self._target.begin(self._spot, said, name, resumed=False)
+        self._target.begin(self._spot, said, name, None)
         return NOTHING
 
     def _send_history(self, first_step: int, held: Held, most_batches: int) -> bool:

@@ -55,13 +55,15 @@ class Mark(msgspec.Struct, frozen=True):
 
 class Held(msgspec.Struct, frozen=True):
     """How many lines of each file Lastgood holds of the attempt that is written now; newest: the
-    last line of history, None if there is none. events_stamp: time of the last one."""
+    last line of history, None if there is none. events_stamp: time of the last one. told: the id
+    under which a process that goes on from there begins."""
 
     history: int
     events: int
     output: int
     newest: Mark | None
     events_stamp: float | None
+    told: str = ""
 
 
 class Saved(msgspec.Struct):

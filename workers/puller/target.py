@@ -64,12 +64,13 @@ class Target:
             output=bucket["logLineCount"],
             newest=newest,
             events_stamp=events.get("_timestamp"),
+            told=bucket["id"],
         )
 
-    def begin(self, spot: Spot, said: Described, program: str, *, resumed: bool) -> None:
-        """Opens an attempt, as a process does. The same words again, before any line, are the same
-        process."""
-        first = {"host": "puller", "program": program, "id": spot.key if resumed else None}
+    def begin(self, spot: Spot, said: Described, program: str, told: str | None) -> None:
+        """Opens an attempt, as a process does; told: where the last one ended. The same
+        words again, before any line, are the same process."""
+        first = {"host": "puller", "program": program, "id": told}
         self._ask("UpsertBucket", {**_upsert(spot, said), **first})
 
     def describe(self, spot: Spot, said: Described) -> None:

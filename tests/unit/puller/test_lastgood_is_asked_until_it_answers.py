@@ -65,31 +65,32 @@ def test_a_refusal_is_told_at_once(status):
 def test_an_error_under_200_is_a_refusal():
     target, _, _ = target_of({"data": None, "errors": [{"message": "is taken by the project x"}]})
     with pytest.raises(Refused, match="is taken by"):
-        target.begin(SPOT, SAID, "there #1", resumed=False)
+        target.begin(SPOT, SAID, "there #1", None)
 
 
-@pytest.mark.parametrize(("resumed", "sent"), [(True, "r"), (False, None)])
-def test_a_process_begins_as_the_client_does(resumed, sent):
+@pytest.mark.parametrize("told", ["r~0~3~1~2", None])
+def test_a_process_begins_as_the_client_does(told):
     target, asked, _ = target_of({"data": {}})
-    target.begin(SPOT, SAID, "there #1", resumed=resumed)
+    target.begin(SPOT, SAID, "there #1", told)
     variables = json.loads(asked[0].content)["variables"]
     assert (variables["id"], variables["host"], variables["program"]) == (
-        sent, "puller", "there #1"
+        told, "puller", "there #1"
     )  # fmt: skip
     assert json.loads(variables["config"]) == SAID.config
 
 
 def test_what_lastgood_holds_is_read_from_its_tails():
     bucket = {
+        "id": "r~0~3~1~2",
         "historyLineCount": 3, "eventsLineCount": 1, "logLineCount": 2,
         "historyTail": json.dumps(['{"_step": 9, "_timestamp": 1.5}']),
         "eventsTail": json.dumps(['{"_timestamp": 2.5}']),
     }  # fmt: skip
-    empty = {**dict.fromkeys(bucket, 0), "historyTail": "[]", "eventsTail": "[]"}
+    empty = {**dict.fromkeys(bucket, 0), "id": "r", "historyTail": "[]", "eventsTail": "[]"}
     answers = [{"data": {"model": {"bucket": found}}} for found in (bucket, empty, None)]
     target, _, _ = target_of(*answers)
-    assert target.held(SPOT) == Held(3, 1, 2, Mark(2, 9, 1.5), 2.5)
-    assert target.held(SPOT) == Held(0, 0, 0, None, None)
+    assert target.held(SPOT) == Held(3, 1, 2, Mark(2, 9, 1.5), 2.5, "r~0~3~1~2")
+    assert target.held(SPOT) == Held(0, 0, 0, None, None, "r")
     assert target.held(SPOT) is None
 
 

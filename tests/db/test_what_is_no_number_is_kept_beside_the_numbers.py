@@ -61,7 +61,7 @@ def test_a_live_run_fills_blocks_little_by_little(run):
 def test_many_rows_become_blocks_that_are_found_by_step(run):
     add(run, rows(range(3_000)))
     assert WandbExtra.objects.count() == 3
-    assert extras_store.stored_bytes(run, 0, 0, 10) < extras_store.stored_bytes(run, 0, None, None)
+    assert extras_store.stored(run, 0, 0, 10) < extras_store.stored(run, 0, None, None)
     assert [step for step, _ in extras_store.read(run, 0, 2_000, 2_002)] == [2_000, 2_001, 2_002]
 
 
@@ -75,7 +75,7 @@ def test_at_one_moment_the_later_arrival_counts(run):
 def test_the_counter_says_how_many_bytes_a_run_has(run):
     for step in range(20):
         add(run, rows([step], o={"text": "x" * step}))
-    total = extras_store.stored_bytes(run, 0, None, None)
+    total, _ = extras_store.stored(run, 0, None, None)
     assert store.counters(run)["extra_bytes"] == total
 
 

@@ -74,6 +74,9 @@ def test_what_cannot_be_compared_does_not_pass(filters):
         {"state": {"$regex": "a*b*"}},
         {"$or": {"state": "x"}},
         {"$and": [{}] * 101},
+        {"$and": [{"$or": [{"state": "x"}, {"name": "x"}]}] * 50},
+        {"state": {"$in": [[]] * 101}},
+        {"state": {"$in": ["x" * 1_000] * 300}},
         [],
     ],
 )

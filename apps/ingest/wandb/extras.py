@@ -135,7 +135,7 @@ def _close_ambiguous(
     """A flat name that looks as if it lay inside an object: both are then kept whole."""
     tops = {name for name in opened if "/" not in name} | {name for name in whole if name in found}
     for key in [key for key in found if "/" in key] if tops else ():
-        above = next((name for name in _above(key) if name in tops), None)
+        above = next((name for name in above_of(key) if name in tops), None)
         if above is None:
             continue
         other[key] = _kept(found[key])
@@ -148,7 +148,7 @@ def _close_ambiguous(
             other[above] = _kept(found[above])
 
 
-def _above(key: str) -> Iterator[str]:
+def above_of(key: str) -> Iterator[str]:
     """The names of objects that a flat name could lie in."""
     at = key.find("/")
     while at >= 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -31,6 +31,7 @@ MAX_NAMES: Final = 1_000
 BLOCK_ROWS: Final = 1_024
 BLOCK_BYTES: Final = 4 << 20
 SMALL_ROWS: Final = 256
+_SMALL: Final = frozenset({"r", "t"})
 BYTES: Final = "extra_bytes"
 """The counter of the bytes that a run has here."""
 
@@ -75,7 +76,7 @@ def _take_small(run_id: int, attempt: int) -> tuple[list[Placed], int]:
 def _parts(placed: Sequence[Placed]) -> Iterator[list[Placed]]:
     part, size = list[Placed](), 0
     for row in placed:
-        weight = len(msgspec.msgpack.encode(row[2])) if "o" in row[2] else 0
+        weight = len(msgspec.msgpack.encode(row[2])) if row[2].keys() - _SMALL else 0
         if part and (len(part) == BLOCK_ROWS or size + weight > BLOCK_BYTES):
             yield part
             part, size = [], 0
@@ -120,29 +121,36 @@ def _rows(block: WandbExtra) -> Iterator[Placed]:
 
 
 def read(
-    run_id: int, attempt: int, first: int | None, last: int | None
+    run_id: int,
+    attempt: int,
+    first: int | None,
+    last: int | None,
+    only: Container[tuple[int, int]] | None = None,
 ) -> dict[tuple[int, int], Extra]:
     """(step, time_ns) -> extra of the rows in the steps, both included; of two at one moment the
-    later arrival. -- uses the primary key"""
+    later arrival. only: these moments. -- uses the primary key"""
     rows = WandbExtra.objects.filter(run_id=run_id, attempt=attempt)
     low = -(1 << 62) if first is None else first
     high = 1 << 62 if last is None else last
     found = dict[tuple[int, int], Extra]()
     for block in rows.filter(last_step__gte=low, first_step__lte=high).order_by("block_id"):
         found.update(
-            ((step, time_ns), extra) for step, time_ns, extra in _rows(block) if low <= step <= high
+            ((step, time_ns), extra)
+            for step, time_ns, extra in _rows(block)
+            if low <= step <= high and (only is None or (step, time_ns) in only)
         )
     return found
 
 
-def stored_bytes(run_id: int, attempt: int, first: int | None, last: int | None) -> int:
-    """Bytes of the blocks that `read` would open. -- uses the primary key"""
+def stored(run_id: int, attempt: int, first: int | None, last: int | None) -> tuple[int, int]:
+    """(bytes, rows) of the blocks that `read` would open. -- uses the primary key"""
     sql = """
-        SELECT coalesce(sum(stored_bytes), 0) FROM ingest_wandbextra
+        SELECT coalesce(sum(stored_bytes), 0), coalesce(sum(rows), 0) FROM ingest_wandbextra
          WHERE run_id = %s AND attempt = %s AND last_step >= %s AND first_step <= %s
     """
     low = -(1 << 62) if first is None else first
-    return int(query(sql, [run_id, attempt, low, 1 << 62 if last is None else last])[0][0])
+    (found,) = query(sql, [run_id, attempt, low, 1 << 62 if last is None else last])
+    return int(found[0]), int(found[1])
 
 
 def names(run_id: int) -> list[str]:

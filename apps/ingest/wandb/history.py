@@ -109,15 +109,32 @@ def holding(found: Table, extras: Extras, names: Collection[str]) -> list[Place]
     wanted = set(names)
     if not wanted:
         return places(found, extras)
-    count = np.zeros(len(found) + 1, dtype=np.int64)
-    row = np.repeat(np.arange(len(found)), np.diff(found.starts))
-    for name in wanted.intersection(found.names):
-        count[np.unique(row[found.name == found.names.index(name)])] += 1
+    rows = set(numbered(found, wanted).tolist())
     return [
         (at, moment)
         for at, moment in places(found, extras)
-        if (at >= 0 and count[at] == len(wanted)) or _extra_holds(found, at, extras, moment, wanted)
+        if at in rows or _extra_holds(found, at, extras, moment, wanted)
     ]
+
+
+def numbered(found: Table, names: Collection[str]) -> npt.NDArray[np.intp]:
+    """The rows of a table in which every one of these names is a number."""
+    wanted = set(names)
+    known = [at for at, name in enumerate(found.names) if name in wanted]
+    if not wanted:
+        return np.arange(len(found), dtype=np.intp)
+    row = np.repeat(np.arange(len(found), dtype=np.intp), np.diff(found.starts))
+    asked = np.isin(found.name, known)
+    # A name may stand twice in a row.
+    pairs = np.unique(row[asked] * len(found.names) + found.name[asked])
+    count = np.bincount(pairs // max(len(found.names), 1), minlength=len(found))
+    return np.flatnonzero(count == len(wanted))
+
+
+def place(found: Table, at: int) -> Place:
+    """The place of a row of a table."""
+    first = found.starts[at]
+    return at, (int(found.step[first]), int(found.time_ns[first]))
 
 
 def _extra_holds(

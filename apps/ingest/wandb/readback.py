@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Container, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
 import orjson
 
 from apps.core.errors import AppError, BadPayload
 from apps.ingest.wandb import extras_store, history
+from apps.ingest.wandb.extras import above_of
 from apps.ingest.wandb.history import SYSTEM, Extras, Row, Series, Table
 from apps.metrics import store as metrics
 from apps.metrics.records import SeriesQuery
@@ -22,6 +24,9 @@ MAX_POINTS: Final = 2_000_000
 MAX_EXTRA_BYTES: Final = 16 << 20
 """Packed, in one answer; samples of more come without it."""
 MAX_SAMPLES: Final = 10_000
+MAX_ROWS: Final = 200_000
+"""With something beside numbers, in one answer: half a KB of memory each."""
+MAX_KEYS: Final = 5_000
 OWN: Final = frozenset({"_step", "_timestamp", "_runtime"})
 
 
@@ -43,13 +48,13 @@ class Span:
         read = metrics.read_rows(self.run_id, self.attempt, names, self.first, self.last)
         return history.table(read)
 
-    def extra_bytes(self) -> int:
-        """Packed bytes of what its rows say beside numbers."""
-        return extras_store.stored_bytes(self.run_id, self.attempt, self.first, self.last)
+    def extra_size(self) -> tuple[int, int]:
+        """Packed bytes of what its rows say beside numbers, and how many rows say something."""
+        return extras_store.stored(self.run_id, self.attempt, self.first, self.last)
 
-    def extras(self) -> Extras:
-        """What its rows say beside numbers."""
-        return extras_store.read(self.run_id, self.attempt, self.first, self.last)
+    def extras(self, only: Container[tuple[int, int]] | None = None) -> Extras:
+        """What its rows say beside numbers. only: those of these moments."""
+        return extras_store.read(self.run_id, self.attempt, self.first, self.last, only)
 
 
 def line_of(run_id: int) -> list[AttemptInfo]:
@@ -101,8 +106,9 @@ def page(run_id: int, first: int, last: int) -> list[str]:
 
 
 def _check_size(asked: Sequence[Span]) -> None:
-    points = sum(span.points() for span in asked)
-    if points > MAX_POINTS or sum(span.extra_bytes() for span in asked) > MAX_EXTRA_BYTES:
+    extra_bytes, extra_rows = _extra_size(asked)
+    too_much = extra_bytes > MAX_EXTRA_BYTES or extra_rows > MAX_ROWS
+    if too_much or _points(asked) > MAX_POINTS:
         raise AppError(
             f"these steps hold more than {MAX_POINTS} points, or too much beside them",
             where="maxStep",
@@ -119,10 +125,8 @@ def events(run_id: int, samples: int) -> list[str]:
     """At most `samples` lines of system metrics, evenly chosen."""
     names = metrics.key_names(run_id, ranked=False)
     system = [name for name in names if name.startswith(SYSTEM)]
-    tables: list[tuple[Table, Extras]] = [
-        (_table(span, system, samples), {}) for span in spans(run_id)
-    ]
-    rows = _chosen(tables, samples, ())
+    asked = spans(run_id)
+    rows = _by_numbers(asked, _tables(asked, system, samples), samples)
     return [orjson.dumps(history.event(row)).decode() for row in rows]
 
 
@@ -142,7 +146,7 @@ def sampled_objects(run_id: int, spec: str) -> list[dict[str, Any]]:
         inner = key.replace(".", "/")
         aliases[key] = inner if key not in known and inner in known else key
     wanted = {name for name in aliases.values() if name not in OWN}
-    names = [n for n in known if any(n == w or n.startswith(f"{w}/") for w in wanted)]
+    names = [n for n in known if n in wanted or not wanted.isdisjoint(above_of(n))]
     rows = _sampled(asked, sorted(names if wanted else known), samples, wanted)
     found = [(row, history.chosen(row, list(aliases.values()))) for row in rows]
     return [{key: part[name] for key, name in aliases.items() if name in part} for _, part in found]
@@ -154,36 +158,69 @@ def _spec(text: str) -> tuple[list[str], int, int | None, int | None]:
         keys = [str(key) for key in dict.fromkeys(spec["keys"])]
         steps = [spec.get(name) for name in ("minStep", "maxStep")]
         first, last = (None if step is None else int(step) for step in steps)
-        return keys, min(int(spec.get("samples") or 500), MAX_SAMPLES), first, last
+        samples = max(1, min(int(spec.get("samples") or 500), MAX_SAMPLES))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise BadPayload(f"is no specification ({error!r})", where="specs") from None
+    if len(keys) > MAX_KEYS:
+        raise BadPayload(f"has more than {MAX_KEYS} keys", where="specs.keys")
+    return keys, samples, first, last
 
 
 def _sampled(
     asked: Sequence[Span], names: Sequence[str], samples: int, needed: Collection[str] = ()
 ) -> list[Row]:
-    """Rows that hold all `needed` names, evenly chosen over all spans."""
-    small = sum(span.extra_bytes() for span in asked) <= MAX_EXTRA_BYTES
-    few = small and sum(span.points() for span in asked) <= MAX_POINTS
-    tables = [(_table(span, names, samples), span.extras() if few else {}) for span in asked]
-    return _chosen(tables, samples, needed)
+    """Rows that hold all `needed` names, evenly chosen over all spans.
 
-
-def _chosen(
-    tables: Sequence[tuple[Table, Extras]], samples: int, needed: Collection[str]
-) -> list[Row]:
+    Of more than MAX_ROWS those are chosen that hold them as numbers.
+    """
+    tables = _tables(asked, names, samples)
+    extra_bytes, extra_rows = _extra_size(asked)
+    small = extra_bytes <= MAX_EXTRA_BYTES and _points(asked) <= MAX_POINTS
+    if not small or extra_rows > MAX_ROWS:
+        return _by_numbers(asked, tables, samples, needed, with_extras=small)
     holding = [
         (table, extras, place)
-        for table, extras in tables
+        for table, extras in zip(tables, [span.extras() for span in asked], strict=True)
         for place in history.holding(table, extras, needed)
     ]
     chosen = [holding[at] for at in history.evenly(len(holding), samples)]
     return [row for table, extras, at in chosen for row in history.rows(table, extras, [at])]
 
 
-def _table(span: Span, names: Sequence[str], samples: int) -> Table:
-    """The numbers of a span, thinned out if they are many."""
-    return span.read(names) if span.points() <= MAX_POINTS else _thinned(span, names, samples)
+def _by_numbers(
+    asked: Sequence[Span],
+    tables: Sequence[Table],
+    samples: int,
+    needed: Collection[str] = (),
+    *,
+    with_extras: bool = False,
+) -> list[Row]:
+    """The same by numbers alone: nothing but the chosen rows becomes an object."""
+    found, begin = list[Row](), 0
+    held = [history.numbered(table, needed) for table in tables]
+    chosen = np.array(history.evenly(sum(map(len, held)), samples), dtype=np.intp)
+    for span, table, rows in zip(asked, tables, held, strict=True):
+        own = chosen[(chosen >= begin) & (chosen < begin + len(rows))] - begin
+        places = [history.place(table, at) for at in rows[own].tolist()]
+        extras = span.extras({moment for _, moment in places}) if with_extras else {}
+        found += history.rows(table, extras, places)
+        begin += len(rows)
+    return found
+
+
+def _points(asked: Sequence[Span]) -> int:
+    return sum(span.points() for span in asked)
+
+
+def _extra_size(asked: Sequence[Span]) -> tuple[int, int]:
+    sizes = [span.extra_size() for span in asked]
+    return sum(size for size, _ in sizes), sum(rows for _, rows in sizes)
+
+
+def _tables(asked: Sequence[Span], names: Sequence[str], samples: int) -> list[Table]:
+    """The numbers of the spans, thinned out if together they are many."""
+    few = _points(asked) <= MAX_POINTS
+    return [span.read(names) if few else _thinned(span, names, samples) for span in asked]
 
 
 def _thinned(span: Span, names: Sequence[str], samples: int) -> Table:

@@ -67,7 +67,7 @@ def _page(run: RunInfo, asked: Operation) -> dict[str, Any]:
 
 
 def _full(run: RunInfo, asked: Operation) -> dict[str, Any]:
-    samples = _whole(asked.variables, "samples", 500, most=readback.MAX_SAMPLES)
+    samples = max(1, _whole(asked.variables, "samples", 500, most=readback.MAX_SAMPLES))
     if "events(" in asked.query:
         return {"events": readback.events(run.id, samples)}
     return {"history": readback.sampled_lines(run.id, samples)}

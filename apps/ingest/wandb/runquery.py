@@ -13,6 +13,7 @@ Facts = Mapping[str, Any]
 """Names of W&B -> value; config and summary_metrics are objects."""
 MAX_CONDITIONS: Final = 100
 MAX_DEPTH: Final = 8
+MAX_CHARS: Final = 200_000
 _ALIASES: Final = {
     "displayName": "display_name",
     "createdAt": "created_at",
@@ -36,14 +37,24 @@ _SIMPLE_PATTERN: Final = re.compile(r"\^?(?:[^\\()|{}\[\]*+?^$]|\\[^A-Za-z0-9])*
 def parse_filters(text: str) -> Callable[[Facts], bool]:
     """The test that the filters make; BadPayload for what is not known, never a wrong answer."""
     try:
-        found = json.loads(text or "{}")
+        found = json.loads(text[:MAX_CHARS] or "{}")
+        conditions = _conditions(found)
     except (ValueError, RecursionError) as error:
         raise BadPayload(f"is not JSON ({error})", where="filters") from None
+    if conditions > MAX_CONDITIONS:
+        raise BadPayload(f"more than {MAX_CONDITIONS} conditions", where="filters")
     return _all_of(found, 0)
 
 
+def _conditions(found: Any) -> int:
+    """How many names the filters hold: each is looked at for each run."""
+    if isinstance(found, dict):
+        return len(found) + sum(map(_conditions, found.values()))
+    return sum(map(_conditions, found)) if isinstance(found, list) else 0
+
+
 def _all_of(found: Any, depth: int) -> Callable[[Facts], bool]:
-    if not isinstance(found, dict) or len(found) > MAX_CONDITIONS or depth > MAX_DEPTH:
+    if not isinstance(found, dict) or depth > MAX_DEPTH:
         raise BadPayload("must be a small object of conditions", where="filters")
     tests = [_condition(name, wanted, depth) for name, wanted in found.items()]
     return lambda facts: all(test(facts) for test in tests)
@@ -106,7 +117,8 @@ def _operator(name: str, operator: str, operand: Any) -> Callable[[Any], bool]:
     if operator in ("$eq", "$ne"):
         return lambda value: _equal(value, operand) == (operator == "$eq")
     if operator in ("$in", "$nin") and isinstance(operand, list):
-        return lambda value: any(_equal(value, one) for one in operand) == (operator == "$in")
+        test = _one_of(operand)
+        return lambda value: test(value) == (operator == "$in")
     if operator == "$exists":
         return lambda value: (value is not None) == bool(operand)
     if operator == "$regex" and isinstance(operand, str) and len(operand) <= 200:
@@ -116,6 +128,21 @@ def _operator(name: str, operator: str, operand: Any) -> Callable[[Any], bool]:
         pattern = re.compile(operand)
         return lambda value: isinstance(value, str) and pattern.search(value[:1_000]) is not None
     raise BadPayload(f'unknown operator "{operator[:40]}"', where=f"filters.{name[:100]}")
+
+
+def _one_of(wanted: list[Any]) -> Callable[[Any], bool]:
+    """Whether a value, or one of its elements, equals one of these; each is looked up at once."""
+    plain = frozenset(one for one in wanted if not isinstance(one, dict | list))
+    rest = [one for one in wanted if isinstance(one, dict | list)]
+    if len(rest) > MAX_CONDITIONS:
+        raise BadPayload(f"more than {MAX_CONDITIONS} objects", where="filters")
+
+    def test(value: Any) -> bool:
+        parts = value if isinstance(value, list) else [value]
+        known = any(not isinstance(one, dict | list) and one in plain for one in parts)
+        return known or any(_equal(value, one) for one in rest)
+
+    return test
 
 
 _COMPARISONS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {

@@ -25,7 +25,6 @@ log = logging.getLogger(__name__)
 LONELY_S = 60.0
 """A console that falls silent so long without any rank's log is a start of its own: it failed."""
 
-
 LIVE_AFTER_NS = 120_000_000_000
 """A process that sends its run itself has announced it so long after its start (`wandb.init` gives
 up after 90 s): only then is the server asked whether it did."""
@@ -46,7 +45,13 @@ class Collector:
         self.sources = Sources(config, self._out, book, places)
         self._limits = config.limits
         self._events = [
-            LogFile(path, Origin(path.name, "events"), places.get(str(path)), config.limits)
+            LogFile(
+                path,
+                Origin(path.name, "events"),
+                places.get(str(path)),
+                config.limits,
+                patient=True,
+            )
             for path in config.checkpoints
         ]
 
@@ -166,7 +171,7 @@ class Collector:
             return 0
         launch = self._launch_of_wandb(stream)
         if launch is None:
-            self.waiting = not (file.refused or file.elsewhere)
+            self.waiting |= not (file.refused or file.elsewhere)
             return 0
         made = 0
         while self._out.room():
@@ -236,7 +241,7 @@ class Collector:
             log.warning("%s: not a checkpoint event: %r", events.file.path, piece.data[:200])
             return 0
         time_ns = round(event["ts"] * 1e9) + self._config.time_shift_ns
-        launch = self._book.newest(before_ns=time_ns) or self._book.newest()
+        launch = self._book.at(time_ns)
         content = self._out.checkpoint(event, launch.attempt if launch else None)
         self._out.keep(content, [events.file])
         return 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import IO
 
 
 def write(path: Path, data: bytes) -> None:
@@ -27,14 +28,27 @@ def sync_folder(folder: Path) -> None:
 
 
 def append(path: Path, line: bytes) -> None:
-    """Add a line to `path`; a kill in between leaves a part of it that `whole_lines` removes."""
+    """Add a line to `path`, or nothing if that fails.
+
+    A kill in between leaves a part of it that `whole_lines` removes.
+    """
     new = not path.exists()
-    with path.open("ab") as file:
-        file.write(line + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
+    with path.open("ab", buffering=0) as file:
+        before = file.tell()
+        try:
+            _write_all(file, line + b"\n")
+            os.fsync(file.fileno())
+        except OSError:
+            file.truncate(before)
+            raise
     if new:
         sync_folder(path.parent)
+
+
+def _write_all(file: IO[bytes], data: bytes) -> None:
+    """A disk that fills up takes a part, and says so with the next one."""
+    while data:
+        data = data[file.write(data) :]
 
 
 def whole_lines(path: Path) -> list[bytes]:

@@ -89,6 +89,11 @@ class LaunchBook:
             fitting, key=lambda launch: (launch.started_ns, launch.attempt or 0), default=None
         )
 
+    def at(self, time_ns: int) -> Launch | None:
+        """The start that ran at a time: the latest that had begun by then, else the latest of all
+        (clocks differ)."""
+        return self.newest(before_ns=time_ns) or self.newest()
+
     def _register(self, start: Start, started_ns: int) -> Launch | None:
         started_ns += self._config.time_shift_ns
         answer = self._server.register(

@@ -31,18 +31,29 @@ class Piece:
 
 
 class LogFile:
-    """Takes whole lines from a file; an unfinished last line waits for its end."""
+    """Takes whole lines from a file; an unfinished last line waits for its end.
 
-    def __init__(self, path: Path, origin: Origin, place: Place | None, limits: Limits) -> None:
+    patient: however long that takes. Writers flush whole blocks, and half a row is no row.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        origin: Origin,
+        place: Place | None,
+        limits: Limits,
+        *,
+        patient: bool = False,
+    ) -> None:
         self.file = FollowedFile(path, place)
         self.origin = origin
-        self._limits = limits
+        self._limits, self._patient = limits, patient
 
     def take(self, budget_bytes: int, *, final: bool = False) -> Piece | None:
         """The next lines, about `budget_bytes` of them, and move on; None if there are none.
 
         An unfinished line is taken when it cannot grow (final, or the file was rotated), after
-        idle_s of silence, or at line_bytes; then the piece is partial.
+        idle_s of silence unless patient, or at line_bytes; then the piece is partial.
         """
         left = self.file.available()
         if left == 0:
@@ -69,5 +80,6 @@ class LogFile:
     def _give_part(self, size: int, left: int, *, final: bool) -> bool:
         if size >= self._limits.line_bytes:
             return True
-        ended = final or self.file.quiet_s() > self._limits.idle_s or self.file.superseded()
+        silent = not self._patient and self.file.quiet_s() > self._limits.idle_s
+        ended = final or silent or self.file.superseded()
         return size == left and size > 0 and ended

@@ -20,7 +20,8 @@ class JsonLines:
     """A Taker of one file, a row a line."""
 
     def __init__(self, path: Path, place: Place | None, config: AgentConfig) -> None:
-        self._lines = LogFile(path, Origin(path.name, "rows"), place, config.limits)
+        origin = Origin(path.name, "rows")
+        self._lines = LogFile(path, origin, place, config.limits, patient=True)
         self._config = config
         self.file = self._lines.file
         self.refused = ""

@@ -71,7 +71,17 @@ class Sender:
         while not self._stopping.is_set() and self.failure is None:
             entry = self._spool.head(0.2)
             if entry is not None:
-                self._deliver(entry)
+                self._try(entry)
+
+    def _try(self, entry: Entry) -> None:
+        """Deliver it. A state folder that fails now (a full disk) costs a pause: the batch is still
+        the head of the spool, and is sent again under its id."""
+        try:
+            self._deliver(entry)
+        except OSError as error:
+            self.sent.error = f"{type(error).__name__}: {error}"
+            log.error("the spool cannot be kept for now (%s)", self.sent.error)
+            self._stopping.wait(self._limits.retry_first_s)
 
     def _deliver(self, entry: Entry) -> None:
         """Send one batch until it is decided."""

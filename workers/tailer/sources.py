@@ -16,7 +16,7 @@ from workers.tailer.eventdirs import Found, event_files, group
 from workers.tailer.eventfile import EventFile
 from workers.tailer.followed import FollowedFile, Place
 from workers.tailer.frames import Content
-from workers.tailer.launches import LaunchBook, Start
+from workers.tailer.launches import Launch, LaunchBook, Start
 from workers.tailer.outbox import Mode, Outbox, all_or_nothing
 from workers.tailer.rowfile import JsonLines
 from workers.tailer.taken import Begin, Taker
@@ -161,6 +161,7 @@ class Sources:
         taken = taker.take(self._config.limits.batch_bytes, final=mode.final)
         if not self._settle(stream, mode):
             # A new life has begun, and the server has not said which attempt that is.
+            taker.file.close()
             taker.file.place = before
             return 0
         if taken is not None:
@@ -172,11 +173,17 @@ class Sources:
                 **taken.header,
             }
             self._out.keep(Content(stream.endpoint, header, taken.records, 0), [taker.file])
-        told = len(taker.events)
-        for event in taker.events:
-            self._out.keep(self._out.checkpoint(event, stream.attempt), [taker.file])
-        taker.events.clear()
-        return told + (taken is not None)
+        return self._tell(stream) + (taken is not None)
+
+    def _tell(self, stream: SourceStream) -> int:
+        """The checkpoints that the file speaks of, each to the start that ran when it was saved."""
+        told = list(stream.taker.events)
+        for event in told:
+            launch = self._launch_beside(stream, round(event["ts"] * 1e9))
+            attempt = launch.attempt if launch else stream.attempt
+            self._out.keep(self._out.checkpoint(event, attempt), [stream.taker.file])
+        stream.taker.events.clear()
+        return len(told)
 
     def _settle(self, stream: SourceStream, mode: Mode) -> bool:
         """Whether the attempt of what the file holds now is known.
@@ -190,24 +197,30 @@ class Sources:
         begin = stream.taker.begin(final=mode.final)
         if begin is None:
             return False
-        launch = None
-        if self._config.torchrun or self._config.wandb or stream.joins:
-            at_ns = begin.time_ns + self._config.time_shift_ns
-            launch = self._book.newest(before_ns=at_ns) or self._book.newest()
-            alone = mode.final or time.monotonic() - stream.born_s > LONELY_S
-            if launch is None and not alone:
-                return False
-        if launch is None:
-            name = stream.start_name(begin)
-            launch = self._book.find(
-                Start(self._config.run, stream.slot, name, resume_step=begin.resume_step),
-                lambda: begin.time_ns,
-            )
+        launch = self._launch_beside(stream, begin.time_ns)
+        alone = mode.final or time.monotonic() - stream.born_s > LONELY_S
+        if launch is None and self._joins(stream) and not alone:
+            return False
+        launch = launch or self._own_launch(stream, begin)
         if launch is None:
             self.waiting = True
             return False
         stream.life, stream.attempt = life, launch.attempt
         return True
+
+    def _joins(self, stream: SourceStream) -> bool:
+        return bool(self._config.torchrun or self._config.wandb or stream.joins)
+
+    def _launch_beside(self, stream: SourceStream, time_ns: int) -> Launch | None:
+        """The start that others announce and that ran at a time of the data."""
+        if not self._joins(stream):
+            return None
+        return self._book.at(time_ns + self._config.time_shift_ns)
+
+    def _own_launch(self, stream: SourceStream, begin: Begin) -> Launch | None:
+        name = stream.start_name(begin)
+        start = Start(self._config.run, stream.slot, name, resume_step=begin.resume_step)
+        return self._book.find(start, lambda: begin.time_ns)
 
 
 def _changed_s(path: Path) -> float:

@@ -1,6 +1,10 @@
 """Back-pressure: without room the agent reads no further; nothing is dropped."""
 
 import errno
+import json
+import os
+
+import pytest
 
 from tests.agent_server import REFUSE_CONNECTION
 from tests.agents import Running, append, config, limits, lines, log_path, send_once, wait_until
@@ -79,3 +83,40 @@ def test_a_full_disk_during_a_rotation_loses_nothing(server, tmp_path, monkeypat
         wait_until(lambda: len(server.files()) == 2)
 
     assert server.files() == {KEY: lines(0, 9), (*KEY[:2], 1): lines(20, 25)}
+
+
+def test_a_disk_that_is_full_while_a_batch_is_settled_stops_no_sending(
+    server, tmp_path, monkeypatch
+):
+    append(log_path(tmp_path), lines(0, 5))
+    real, full = os.fsync, [True]
+
+    def fsync(handle):
+        if full[0] and os.readlink(f"/proc/self/fd/{handle}").endswith("places.jsonl"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with Running(config(server, tmp_path)) as running:
+        wait_until(lambda: "No space left" in running.agent.status()["error"])
+        append(log_path(tmp_path), lines(5, 9))
+        full[0] = False
+        wait_until(lambda: server.files().get(KEY) == lines(0, 9))
+        wait_until(lambda: not running.agent.status()["spool_batches"])
+
+    assert running.status["error"] == ""
+    assert [json.loads(line) for line in durable.whole_lines(tmp_path / "state" / "places.jsonl")]
+
+
+def test_a_line_that_did_not_fit_is_taken_back(tmp_path, monkeypatch):
+    path = tmp_path / "lines"
+    durable.append(path, b"one")
+
+    def full(handle):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space"):
+        patch.setattr(os, "fsync", full)
+        durable.append(path, b"two")
+    durable.append(path, b"three")
+    assert durable.whole_lines(path) == [b"one", b"three"]

@@ -3,10 +3,11 @@
 import csv
 import json
 import os
+from dataclasses import replace
 
 import pytest
 
-from tests.agents import Running, append, config, send_once, wait_until
+from tests.agents import Running, append, config, log_path, send_once, wait_until
 
 
 def rows_of(server):
@@ -201,3 +202,20 @@ def test_a_state_that_is_being_written_is_left_for_later(server, tmp_path, setti
         path.write_text('{"log_history": [{"step": 1, "loss": NaN}]}')
         wait_until(lambda: len(rows_of(server)) == 1)
     assert rows_of(server)[0]["loss"] != rows_of(server)[0]["loss"]
+
+
+def log_at(tmp_path, attempt, second):
+    line = f"2026-11-29 19:46:{second} [INFO] [rank0] hello\n"
+    append(log_path(tmp_path, attempt=attempt), line.encode())
+
+
+def test_a_checkpoint_belongs_to_the_start_that_ran_when_it_was_saved(server, tmp_path, settings):
+    log_at(tmp_path, 0, "00")
+    first = save(tmp_path, [10, 20], at=1_795_981_570)
+    with Running(replace(settings, torchrun=(tmp_path / "logs",))):
+        wait_until(lambda: len(server.events()) == 1)
+        log_at(tmp_path, 1, "30")
+        wait_until(lambda: len(server.launches) == 2)
+        save(tmp_path, [30, 40], at=1_795_981_600, old=first)
+        wait_until(lambda: len(server.events()) == 2)
+    assert [(attempt, event["step"]) for attempt, event in server.events()] == [(0, 20), (1, 40)]

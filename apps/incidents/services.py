@@ -20,7 +20,7 @@ from apps.incidents.domain.incident import (
     IncidentState,
     Resolution,
 )
-from apps.incidents.domain.script_alert import ScriptAlert, as_finding
+from apps.incidents.domain.script_alert import DEFAULT_POLICY, ScriptAlert, as_finding
 from apps.incidents.domain.state import Act, Standing, transition
 from apps.incidents.domain.summary import Summary, summarise
 from apps.metrics import naming
@@ -77,28 +77,35 @@ def absorb(
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """What became of a script's alert. fresh: it is a finding of its own. kept: it is one, or
-    counts as one said before."""
+    """What became of a script's alerts. repeated: how many count as one said before. not_kept:
+    how many the attempt has no room for."""
 
     changes: list[IncidentChange]
-    fresh: bool
-    kept: bool
+    repeated: int
+    not_kept: int
 
 
-def report(run_id: int, attempt: int, alert: ScriptAlert, now_ns: int) -> Reported:
+def report(run_id: int, attempt: int, said: Sequence[ScriptAlert], now_ns: int) -> Reported:
     """Notes what a training script says by itself; the changes are for `alerts.services.plan`.
 
     An error opens an incident that pages, a warning one that is over at once, the rest is a
     finding without an incident. It has an incident of its own, whatever the detectors see. Runs in
-    the caller's transaction and holds the run's row; a few statements.
+    the caller's transaction and holds the run's row; a few statements, however many alerts.
     """
     runs.lock_run(run_id)
-    earlier = store.findings_of_kind(run_id, SCRIPT_ALERT)
-    finding = as_finding(alert, attempt, earlier)
-    if finding is None:
-        return Reported([], fresh=False, kept=alert.copied)
-    fresh = finding.key not in {known.key for known in earlier}
-    return Reported(absorb(run_id, attempt, [finding], now_ns), fresh=fresh, kept=True)
+    known: dict[str, Finding] = {f.key: f for f in store.findings_of_kind(run_id, SCRIPT_ALERT)}
+    told, repeated, kept = dict[str, Finding](), 0, said[: DEFAULT_POLICY.kept]
+    not_kept = len(said) - len(kept)
+    for alert in kept:
+        finding = as_finding(alert, attempt, list(known.values()))
+        if finding is None:
+            not_kept += 1
+            continue
+        repeated += finding.key in known
+        if known.get(finding.key) != finding:
+            known[finding.key] = told[finding.key] = finding
+    changes = absorb(run_id, attempt, list(told.values()), now_ns) if told else []
+    return Reported(changes, repeated, not_kept)
 
 
 def resolve(

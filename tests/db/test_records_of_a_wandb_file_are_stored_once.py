@@ -5,6 +5,7 @@ import pytest
 from apps.incidents import store as incidents
 from apps.ingest import store
 from apps.ingest.digest import digest
+from apps.ingest.wandb import alerts
 from apps.ingest.wandb.descriptor import MESSAGES
 from apps.metrics.store import read_rows
 from apps.runs import store as runs
@@ -68,3 +69,23 @@ def test_alerts_and_notices_in_the_file_are_not_lost(run):
     counters = store.counters(run)
     assert (counters["wandb_alerts"], counters["preemption_notices"]) == (1, 1)
     assert counters["skipped: artifact"] == 1
+
+
+def alert(title, text=b"look", level=b"WARN"):
+    return record(10, MESSAGES["Alert"](title=title, text=text, level=level, wait_ms=60_000))
+
+
+def test_a_long_alert_that_was_heard_live_is_known(run):
+    title, text = "odd " * 200, "look " * 2_000
+    body = alerts.packed({"title": title, "text": text, "severity": "WARN"})
+    digest([envelope(alerts.ENDPOINT, body, run_id=run, batch="live")])
+    send(run, 0, [alert(title.encode(), text.encode())])
+    assert store.counters(run)["repeated_alerts"] == 1
+
+
+def test_very_many_alerts_cost_no_more_statements(run, django_assert_max_num_queries):
+    send(run, 0, [alert(b"first")])
+    with django_assert_max_num_queries(60):
+        send(run, 1, [alert(b"odd", b"at %d" % n) for n in range(1_200)])
+    counters = store.counters(run)
+    assert (counters["wandb_alerts"], counters["alerts_not_kept"]) == (1_201, 201)

@@ -55,15 +55,14 @@ def as_finding(
 ) -> Finding | None:
     """The finding an alert becomes: a new one, or the newer state of one it repeats.
 
-    earlier: all script alerts of the run. None if nothing has to be kept: a copy repeats what is
-    known, or the attempt has `policy.kept` of them. A warning is over as soon as it is said. What
-    only a copy tells wakes nobody: it may be days old.
+    earlier: all script alerts of the run. What a copy repeats stays as it is. None if it is not
+    kept: the attempt has `policy.kept` of them. A warning is over as soon as it is said. What only
+    a copy tells wakes nobody: it may be days old.
     """
     same = [f for f in earlier if _repeats(alert, f, attempt, policy)]
-    if same and alert.copied:
-        return None
     if same:
-        return _again(alert, max(same, key=lambda f: f.seen_time_ns))
+        newest = max(same, key=lambda f: f.seen_time_ns)
+        return newest if alert.copied else _again(alert, newest)
     said = sum(f.attempt == attempt for f in earlier)
     if said >= policy.kept:
         return None

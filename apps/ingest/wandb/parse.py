@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from google.protobuf.message import DecodeError
@@ -18,7 +18,16 @@ from apps.ingest import frames
 from apps.ingest.wandb.bulk import Object, objects
 from apps.ingest.wandb.descriptor import MESSAGES
 from apps.ingest.wandb.extras import EXACT, extra_of
-from apps.ingest.wandb.said import ConsoleLine, RunFacts, SystemSample, WandbBatch, WandbBody
+from apps.ingest.wandb.said import (
+    ALERT_LEVELS,
+    ConsoleLine,
+    RunFacts,
+    SystemSample,
+    WandbBatch,
+    WandbBody,
+    cut,
+    wait_ms,
+)
 from apps.ingest.wandb.values import (
     LAST_TIME_S,
     Numbers,
@@ -45,8 +54,6 @@ __all__ = [
 ]
 
 _UNREADABLE = (DecodeError, IndexError, ValueError, OverflowError, RecursionError)
-_LONGEST_WAIT_MS = 24 * 3_600_000
-ALERT_LEVELS: Final = {"WARN": FindingSeverity.WARN, "ERROR": FindingSeverity.PAGE}
 
 
 @dataclass(slots=True)
@@ -346,10 +353,10 @@ def _alert(collector: _Collector, data: bytes) -> None:
     newest = collector.rows[-1] if collector.rows else None
     collector.alerts.append(
         ScriptAlert(
-            title=title[:TITLE_LENGTH] or "untitled",
-            text=text[:TEXT_LENGTH],
+            title=cut(title, TITLE_LENGTH) or "untitled",
+            text=cut(text, TEXT_LENGTH),
             severity=ALERT_LEVELS.get(level.upper(), FindingSeverity.INFO),
-            wait_ns=min(max(message.wait_ms, 0), _LONGEST_WAIT_MS) * 1_000_000,
+            wait_ns=wait_ms(message.wait_ms) * 1_000_000,
             at_ns=newest.time_ns if newest else collector.now_ns,
             step=newest.step if newest else None,
             copied=True,

@@ -1,13 +1,27 @@
-"""What the records of a `.wandb` file say. Plain values."""
+"""What the records of a `.wandb` file say, and alerts however they come. Plain values."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from apps.core.records import MetricRow
+from apps.core.records import FindingSeverity, MetricRow
 from apps.incidents.domain.script_alert import ScriptAlert
+
+ALERT_LEVELS: Final = {"WARN": FindingSeverity.WARN, "ERROR": FindingSeverity.PAGE}
+"""Any other level is information, as at W&B."""
+LONGEST_WAIT_MS: Final = 24 * 3_600_000
+
+
+def wait_ms(said: int) -> int:
+    """How long a script wants to be silent after an alert, within bounds."""
+    return min(max(said, 0), LONGEST_WAIT_MS)
+
+
+def cut(text: str, length: int) -> str:
+    """The text, at most `length` characters of it."""
+    return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 @dataclass(frozen=True, slots=True)

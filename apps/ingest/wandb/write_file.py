@@ -38,7 +38,7 @@ def write_wandb(envelope: Envelope, body: WandbBody) -> Written:
     printed = Printed(f"wandb/{body.file}", body.node, found.console, body.time_shift_ns)
     counts["lines"] += add_console(envelope, attempt, printed)
     counts.update(too_large(_note(run_id, attempt, found)))
-    counts.update(_alerts(envelope, attempt, found))
+    counts.update(report(envelope, attempt, found.alerts))
     counts.update(_left_out(found))
     return Written(written.attempts | {attempt}, counts)
 
@@ -51,13 +51,6 @@ def _note(run_id: int, attempt: int, found: WandbBatch) -> Sequence[str]:
         summary=found.summary,
     )
     return runs_store.note_progress(run_id, attempt, progress, timezone.now())
-
-
-def _alerts(envelope: Envelope, attempt: int, found: WandbBatch) -> Counter[str]:
-    counts = Counter[str]()
-    for alert in found.alerts:
-        counts.update(report(envelope, attempt, alert))
-    return counts
 
 
 def _left_out(found: WandbBatch) -> Counter[str]:

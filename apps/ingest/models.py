@@ -189,7 +189,8 @@ class WandbExtra(models.Model):
 class FollowedPart(models.Model):
     """Which records of a followed file are stored: [0, end) without the gaps.
 
-    part: changes when the file is replaced by another one of its name.
+    part: changes when the file is replaced by another one of its name. stride, digests: marks of
+    the rows, as in rows.marks.
     """
 
     pk = models.CompositePrimaryKey("run_id", "file", "part")
@@ -198,6 +199,8 @@ class FollowedPart(models.Model):
     part = models.CharField(max_length=100)
     end = models.BigIntegerField()
     gaps = models.JSONField(default=list)
+    stride = models.BigIntegerField(default=1)
+    digests = models.JSONField(default=list)
 
 
 class WandbArtifact(models.Model):

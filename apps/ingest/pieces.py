@@ -19,7 +19,8 @@ class PieceHeader(msgspec.Struct, frozen=True):
     """What every such header says.
 
     file: names the file for the run. part: changes when the file is replaced by another one of its
-    name. first: number of the first record in the part. lengths: of the records, in bytes.
+    name. first: number of the first record in the part. lengths: of the records, in bytes. begins:
+    the lowest number in the part; what is before was sent in another one.
     """
 
     v: Literal[1]
@@ -29,6 +30,7 @@ class PieceHeader(msgspec.Struct, frozen=True):
     lengths: Annotated[list[frames.Whole], msgspec.Meta(max_length=MAX_RECORDS)]
     attempt: frames.Attempt | None = None
     node: frames.Node | None = None
+    begins: frames.Whole = 0
     time_shift_ns: frames.Shift = 0
 
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
-from apps.core.errors import BadPayload
-from apps.ingest.rows.parse import csv_cells
+from apps.ingest.rows.parse import csv_content
 from workers.tailer.config import AgentConfig
 from workers.tailer.followed import FollowedFile, Place
 from workers.tailer.rewritten import link
@@ -88,7 +87,7 @@ class CsvFile:
     ) -> Taken:
         place, digest = cursor.place, cursor.place.head
         for row in rows:
-            digest = link(digest, _canonical(cursor.columns, row))
+            digest = link(digest, csv_content(cursor.columns, row))
         size = sum(map(len, rows))
         offset = cursor.offset + size
         self.file.place = replace(
@@ -109,7 +108,7 @@ class CsvFile:
             "live": self._caught_up and not self._config.once,
         }
         self._caught_up = offset == now.st_size
-        part = part_of(place.generation, _canonical(cursor.columns, first).encode())
+        part = part_of(place.generation, csv_content(cursor.columns, first).encode())
         return Taken(part, place.records, rows, header)
 
     def _find(self, file: IO[bytes], now: os.stat_result, *, final: bool) -> _Cursor | None:
@@ -158,7 +157,7 @@ def _behind(file: IO[bytes], start: int, columns: str, place: Place) -> int | No
     digest, left, offset = "", place.records, start
     for rows in _chunks(file, start, _CHUNK_BYTES, final=False) if left else ():
         for row in rows[:left]:
-            digest = link(digest, _canonical(columns, row))
+            digest = link(digest, csv_content(columns, row))
             offset += len(row)
         left -= min(left, len(rows))
         if left == 0:
@@ -195,12 +194,3 @@ def _whole_rows(data: bytes) -> list[bytes]:
             rows.append(open_row)
             open_row = b""
     return rows
-
-
-def _canonical(columns: str, row: bytes) -> str:
-    """The filled cells of a row by their column: the same after columns were added."""
-    try:
-        cells = csv_cells(columns, row)
-    except BadPayload:
-        return row.decode("utf-8", "replace")
-    return "\x1f".join(f"{name}={cell}" for name, cell in sorted(cells.items()))

@@ -19,7 +19,8 @@ class Place:
     the generation. head: hex of the first bytes already handed over; tells a file that was
     emptied and has grown again from one that only grew; of a file that is rewritten, a digest of
     the rows handed over. records: records or rows so far. marks: of a file that is rewritten,
-    earlier states as "rows:digest", oldest first.
+    earlier states as "rows:digest", oldest first. begins: of such a file, number of the first row
+    of this generation.
     """
 
     device: int = 0
@@ -29,6 +30,7 @@ class Place:
     head: str = ""
     records: int = 0
     marks: str = ""
+    begins: int = 0
 
 
 class FollowedFile:

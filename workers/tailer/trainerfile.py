@@ -85,13 +85,14 @@ class TrainerState:
             "seen_ns": state.modified_ns,
             "live": not self._config.once,
         }
-        part = f"{part_of(place.generation, state.rows[0])}.{place.inode:x}"
-        return Taken(part, known.rows, rows, header)
+        if place.begins:
+            header["begins"] = place.begins
+        return Taken(part_of(place.generation, state.rows[0]), known.rows, rows, header)
 
     def _new_life(self, place: Place, state: _State, rows: int) -> Place:
         generation = place.generation + 1 if place.inode else 0
         log.info("%s: life %d begins behind row %d", self.file.path, generation, rows)
-        kept = replace(place, records=rows, head=state.digests[rows])
+        kept = replace(place, records=rows, head=state.digests[rows], begins=rows)
         return replace(kept, inode=state.identity[0], generation=generation)
 
     def _finish(self, state: _State, place: Place) -> None:

@@ -86,6 +86,14 @@ def parse_body(body: bytes) -> RowsBody:
     return opened
 
 
+def content(body: RowsBody, number: int) -> bytes:
+    """What the row of a number (in the part) says, the same for every way it may be written."""
+    record = body.records[number - body.header.first]
+    if body.header.format == "csv":
+        return csv_content(body.header.columns, record).encode("utf-8", "replace")
+    return record.rstrip()
+
+
 def decode(body: RowsBody, numbers_of: Iterable[int], numbers: Numbers) -> list[ReadRow]:
     """The rows with these numbers (in the part) that have a step; the rest is counted.
 
@@ -139,6 +147,15 @@ def csv_cells(columns: str, record: bytes) -> dict[str, str]:
     if len(cells) > len(names):
         raise BadPayload(f"{len(cells)} cells under {len(names)} columns", where="row")
     return {name: cell for name, cell in zip(names, cells, strict=False) if name and cell}
+
+
+def csv_content(columns: str, record: bytes) -> str:
+    """What a CSV row says, by its columns: the same after columns were added."""
+    try:
+        cells = csv_cells(columns, record)
+    except BadPayload:
+        return record.decode("utf-8", "replace")
+    return "\x1f".join(f"{name}={cell}" for name, cell in sorted(cells.items()))
 
 
 @lru_cache(maxsize=64)

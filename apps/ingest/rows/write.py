@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from itertools import groupby
 
 from apps.core.records import MetricRow
 from apps.ingest.envelope import Envelope
 from apps.ingest.rows import store
-from apps.ingest.rows.parse import ReadRow, RowsBody, RowsHeader, decode
+from apps.ingest.rows.parse import ReadRow, RowsBody, RowsHeader, content, decode
 from apps.ingest.wandb.values import Numbers
 from apps.ingest.writes import Written, add_rows
 from apps.runs import services as runs
@@ -19,7 +20,7 @@ from apps.runs import store as runs_store
 def write_rows(envelope: Envelope, body: RowsBody) -> Written:
     """Each row once, whatever the batching, in the attempt that ran at its time."""
     header, run_id, numbers = body.header, envelope.run_id, Numbers()
-    fresh = store.take(run_id, header)
+    fresh = store.take(run_id, header, partial(content, body))
     found = decode(body, fresh.numbers, numbers)
     counts = Counter(fresh.counts())
     counts["rows_without_time"] += sum(not read.timed for read in found)

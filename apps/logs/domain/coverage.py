@@ -22,6 +22,11 @@ class Coverage:
         """What lies in the gaps."""
         return sum(end - start for start, end in self.gaps)
 
+    def until(self, limit: int) -> Coverage:
+        """What of it lies before `limit`, which is not beyond the end."""
+        gaps = tuple((start, min(end, limit)) for start, end in self.gaps if start < limit)
+        return Coverage(limit, gaps)
+
 
 @dataclass(frozen=True, slots=True)
 class Accepted:

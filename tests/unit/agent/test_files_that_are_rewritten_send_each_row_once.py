@@ -219,3 +219,13 @@ def test_a_checkpoint_belongs_to_the_start_that_ran_when_it_was_saved(server, tm
         save(tmp_path, [30, 40], at=1_795_981_600, old=first)
         wait_until(lambda: len(server.events()) == 2)
     assert [(attempt, event["step"]) for attempt, event in server.events()] == [(0, 20), (1, 40)]
+
+
+def test_an_agent_that_lost_its_state_names_the_rows_of_a_trainer_as_before(
+    server, tmp_path, settings
+):
+    first = save(tmp_path, [10, 20], at=1_795_981_300)
+    send_once(settings)
+    save(tmp_path, [30, 40], at=1_795_981_400, old=first)
+    send_once(replace(settings, state_dir=tmp_path / "other"))
+    assert len({header["part"] for header, _ in server.opened("rows")}) == 1

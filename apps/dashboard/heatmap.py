@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from apps.core.words import many
@@ -18,7 +18,8 @@ WARM_UP_SHARE = 20
 KEEP_FACTOR = 10.0
 """A grid is shown again for so many times as long as it took: a thousand series take a second, and
 every open page asks once a second."""
-MAX_KEPT = 64
+MAX_KEPT_CELLS = 2_000_000
+"""Of all grids that are kept, about 64 MB a process. The largest grid has half a million."""
 Place = Callable[[int, Sequence[int]], list[float]]
 """(attempt, step edges) -> x values, empty if they are unknown."""
 
@@ -82,18 +83,30 @@ _kept: dict[tuple[LayerQuery, int], tuple[float, LayerGrid]] = {}
 
 
 def _kept_grid(query: LayerQuery, series: int) -> LayerGrid:
-    """The grid, up to KEEP_FACTOR times as old as it took to make. series: of how many names, so
-    that a new rule or a new name shows at once."""
+    """The grid without its values, up to KEEP_FACTOR times as old as it took to make. series: of
+    how many names, so that a new rule or a new name shows at once."""
     started = time.monotonic()
     until, grid = _kept.get((query, series), (0.0, None))
     if grid is not None and started < until:
         return grid
-    grid = layer_maps.layer_grid(query)
+    grid = replace(layer_maps.layer_grid(query), value=[])
     ended = time.monotonic()
-    if len(_kept) >= MAX_KEPT:
-        _kept.clear()
+    _make_room(ended, _cells(grid))
     _kept[query, series] = (ended + KEEP_FACTOR * (ended - started), grid)
     return grid
+
+
+def _make_room(now_s: float, cells: int) -> None:
+    """Forget what is too old, and all if the rest is too much."""
+    for key, (until, _) in list(_kept.items()):
+        if until <= now_s:
+            _kept.pop(key, None)
+    if cells + sum(_cells(grid) for _, grid in list(_kept.values())) > MAX_KEPT_CELLS:
+        _kept.clear()
+
+
+def _cells(grid: LayerGrid) -> int:
+    return len(grid.layers) * len(grid.step_edges) + 1
 
 
 def _drawn(number: int, grid: LayerGrid, place: Place) -> dict[str, Any]:

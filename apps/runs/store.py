@@ -81,6 +81,13 @@ def run_by_id(run_id: int) -> RunInfo:
     return _info(run, _newest([run_id]).get(run_id), timezone.now())
 
 
+def by_id(run_ids: Collection[int]) -> dict[int, RunInfo]:
+    """run id -> run, of those that are there. -- uses the primary key"""
+    rows = list(Run.objects.filter(pk__in=run_ids))
+    newest, now = _newest([run.pk for run in rows]), timezone.now()
+    return {run.pk: _info(run, newest.get(run.pk), now) for run in rows}
+
+
 def keys(run_ids: Collection[int]) -> dict[int, str]:
     """run_id -> key. -- uses the primary key"""
     return dict(Run.objects.filter(pk__in=run_ids).values_list("pk", "key"))

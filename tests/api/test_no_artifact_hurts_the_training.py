@@ -1,9 +1,12 @@
 """What is not kept of the `wandb` client's artifacts is answered kindly, and counted."""
 
+import base64
+
 import orjson
 import pytest
 
 from apps.checkpoints import store as checkpoints
+from apps.ingest.models import WandbManifest
 from apps.ingest.store import counters
 from apps.ingest.wandb import artifacts_store
 from apps.runs import store as runs
@@ -120,3 +123,29 @@ def test_what_lastgood_does_not_do_is_said_and_counted(door, operation, kind):
 )
 def test_what_cannot_be_done_is_said_under_200(door, operation, variables):
     assert door.ask(operation, **variables)["errors"][0]["message"]
+
+
+@pytest.mark.parametrize("run", [2**62, 2**64, 0])
+@pytest.mark.parametrize("operation", ["AddAliases", "UpdateArtifact", "CreateArtifactManifest"])
+def test_an_id_for_a_run_that_is_not_there_changes_nothing(door, run, operation):
+    made = base64.urlsafe_b64encode(b'[%d,"k","p","t","n"]' % run).decode()
+    given = {"artifactID": made, "includeUpload": True}
+    answer = door.ask(operation, **given, input=given)
+    assert "no such artifact" in answer["errors"][0]["message"]
+
+
+def test_a_manifest_that_cannot_be_given_back_says_why(door, client, monkeypatch):
+    made = door.create()
+    door.put(made["id"], manifest())
+    found = door.ask("ArtifactByID", id=made["id"])["data"]["artifact"]
+    monkeypatch.setattr(artifacts_store, "MAX_MANIFEST_BYTES", 1)
+    answer = client.get(found["currentManifest"]["file"]["directUrl"])
+    assert (answer.status_code, "more than 1" in answer.json()["error"]) == (404, True)
+
+
+def test_manifests_without_end_fill_no_disk(door, monkeypatch):
+    made = door.create()
+    monkeypatch.setattr(artifacts_store, "MAX_MANIFEST_BYTES", 500)
+    for number in range(9):
+        assert door.put(made["id"], manifest(f"file:///{number}")) == 200
+    assert sum(WandbManifest.objects.values_list("content_bytes", flat=True)) < 1_000

@@ -5,6 +5,8 @@ import json
 
 import orjson
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.services import make_token
 from apps.core.records import MetricRow
@@ -118,6 +120,7 @@ def test_a_project_without_runs_is_null(ask, run):
         ("RunConsoleLogPage", {"after": "x"}),
         ("Runs", {"filters": '{"color": 1}'}),
         ("Runs", {"perPage": "x"}),
+        ("RunFiles", {"fileNames": 3}),
     ],
 )
 def test_what_is_malformed_is_said_under_200(ask, run, operation, variables):
@@ -137,6 +140,17 @@ def test_pages_of_runs_follow_their_cursors(ask, run):
         seen, cursor = [*seen, edge["node"]["name"]], edge["cursor"]
         assert page["runCount"] == 3
     assert (seen, page["runs"]["pageInfo"]["hasNextPage"]) == (["r1", "r2", "r3"], False)
+
+
+def test_a_page_of_runs_costs_the_same_statements_however_many(ask, run, django_assert_num_queries):
+    ask("Runs")
+    with CaptureQueriesContext(connection) as one:
+        ask("Runs", cursor="²")
+    for number in range(9):
+        run_id = runs_store.ensure_run(f"more{number}")
+        runs_store.note_progress(run_id, 0, Progress(project="p"), None)
+    with django_assert_num_queries(len(one)):
+        assert len(ask("Runs").json()["data"]["project"]["runs"]["edges"]) == 10
 
 
 def test_projects_are_paged_by_name(ask, run):

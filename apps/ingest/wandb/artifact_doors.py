@@ -12,7 +12,8 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from apps.accounts.records import Actor
-from apps.core.errors import AppError
+from apps.core.database import SERVER_TROUBLE
+from apps.core.errors import AppError, BadPayload
 from apps.core.http import json_error
 from apps.ingest.wandb import artifact_services as services
 from apps.ingest.wandb import artifacts
@@ -33,7 +34,7 @@ def _create(request: HttpRequest, actor: Actor, asked: Operation) -> dict[str, A
 
 def _manifest(request: HttpRequest, actor: Actor, asked: Operation) -> dict[str, Any]:
     packed = text_of(asked.variables, "artifactID", "artifactManifestID")
-    artifacts.unpack_id(packed)
+    services.known(packed)
     if not asked.variables.get("includeUpload"):
         return artifacts.manifest(packed, None)
     return artifacts.manifest(packed, _address(request, packed))
@@ -45,27 +46,27 @@ def _address(request: HttpRequest, packed: str) -> str:
 
 
 def _described(request: HttpRequest, packed: str) -> dict[str, Any]:
-    artifact = artifacts.unpack_id(packed)
+    artifact = services.known(packed)
     return artifacts.described(artifact, services.logged(artifact), _address(request, packed))
 
 
 def _files(request: HttpRequest, actor: Actor, asked: Operation) -> dict[str, Any]:
     specs = artifacts.file_specs(asked.variables)
     if specs:
-        services.drop_files(artifacts.unpack_id(text_of(specs[0], "artifactID")), len(specs))
+        services.drop_files(services.known(text_of(specs[0], "artifactID")), len(specs))
     return artifacts.files(specs)
 
 
 def _commit(request: HttpRequest, actor: Actor, asked: Operation) -> dict[str, Any]:
     packed = text_of(asked.variables, "artifactID")
-    artifact = artifacts.unpack_id(packed)
+    artifact = services.known(packed)
     services.commit(artifact, actor)
     return {"commitArtifact": {"artifact": {"id": packed, "digest": artifact.key}}}
 
 
 def _use(request: HttpRequest, actor: Actor, asked: Operation) -> dict[str, Any]:
     packed = text_of(artifacts.inner(asked.variables), "artifactID")
-    artifacts.unpack_id(packed)
+    services.known(packed)
     return {"useArtifact": {"artifact": {"id": packed}}}
 
 
@@ -75,7 +76,7 @@ def _by_id(request: HttpRequest, actor: Actor, asked: Operation) -> dict[str, An
 
 def _aliases(request: HttpRequest, actor: Actor, asked: Operation) -> dict[str, Any]:
     given = artifacts.inner(asked.variables)
-    artifact = artifacts.unpack_id(text_of(given, "artifactID"))
+    artifact = services.known(text_of(given, "artifactID"))
     named = artifacts.aliases_in(given)
     if asked.name == "AddAliases":
         services.change_aliases(artifact, add=named)
@@ -86,7 +87,7 @@ def _aliases(request: HttpRequest, actor: Actor, asked: Operation) -> dict[str, 
 
 def _update(request: HttpRequest, actor: Actor, asked: Operation) -> dict[str, Any]:
     packed = text_of(artifacts.inner(asked.variables), "artifactID")
-    services.drop_update(artifacts.unpack_id(packed))
+    services.drop_update(services.known(packed))
     answer = {"artifact": _described(request, packed)}
     return {"updateArtifact": answer, "result": answer}
 
@@ -94,7 +95,7 @@ def _update(request: HttpRequest, actor: Actor, asked: Operation) -> dict[str, A
 def _link(request: HttpRequest, actor: Actor, asked: Operation) -> dict[str, Any]:
     given = artifacts.inner(asked.variables)
     packed = text_of(given, "artifactID", "artifactId")
-    services.drop_update(artifacts.unpack_id(packed))
+    services.drop_update(services.known(packed))
     return artifacts.linked(_described(request, packed), given)
 
 
@@ -140,10 +141,19 @@ def manifest(request: HttpRequest, ticket: str) -> HttpResponse:
         return json_error(403, "this address is not valid or has expired")
     artifact = artifacts.unpack_id(packed)
     if request.method == "GET":
-        return HttpResponse(services.manifest(artifact), content_type="application/json")
+        return _given_back(artifact)
 
     def keep() -> None:
         content = received(request, MAX_MANIFEST_BYTES)
         services.take_manifest(artifact, content, int(request.headers["Content-Length"]))
 
     return refused(request, keep) or HttpResponse()
+
+
+def _given_back(artifact: artifacts.ArtifactId) -> HttpResponse:
+    try:
+        return HttpResponse(services.manifest(artifact), content_type="application/json")
+    except BadPayload as error:
+        return json_error(404, error.message, where=error.where, hint=error.hint)
+    except SERVER_TROUBLE:
+        return json_error(503, "the database does not answer", hint="retry", Retry_After="2")

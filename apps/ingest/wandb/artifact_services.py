@@ -9,7 +9,7 @@ from django.db import transaction
 
 from apps.accounts.records import Actor
 from apps.core.clock import now_ns
-from apps.core.errors import AppError
+from apps.core.errors import AppError, BadPayload
 from apps.ingest import services
 from apps.ingest.envelope import Envelope
 from apps.ingest.store import count
@@ -22,6 +22,7 @@ from apps.ingest.wandb.artifacts import (
     PENDING,
     ArtifactId,
     Asked,
+    unpack_id,
 )
 from apps.ingest.wandb.copies import uploader
 from apps.ingest.wandb.manifest import Logged
@@ -51,6 +52,14 @@ def create(asked: Asked, writer: str) -> tuple[ArtifactId, str]:
             count(run.id, {"artifacts_not_kept": 1})
             return made, COMMITTED
     return made, PENDING
+
+
+def known(packed: str) -> ArtifactId:
+    """The artifact of an id; BadPayload for one that was never given, or not for a run of ours."""
+    artifact = unpack_id(packed)
+    if not runs_store.keys([artifact.run_id]):
+        raise BadPayload("there is no such artifact", where="artifact id")
+    return artifact
 
 
 def commit(artifact: ArtifactId, actor: Actor) -> None:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 import orjson
@@ -39,7 +39,7 @@ _MAX_METADATA_BYTES: Final = 64 << 10
 class ArtifactId(msgspec.Struct, frozen=True, array_like=True):
     """An artifact of a run. key: 32 hex digits, the same whenever the client asks again."""
 
-    run_id: int
+    run_id: Annotated[int, msgspec.Meta(ge=1, le=2**62)]
     key: str
     project: str
     type: str
@@ -229,7 +229,7 @@ def linked(found: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]
 def aliases_in(given: Mapping[str, Any]) -> tuple[str, ...]:
     """The aliases a mutation names."""
     found = given.get("aliases")
-    named = [alias for alias in found if isinstance(alias, dict)] if found else []
+    named = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
     return tuple(text_of(alias, "alias")[:_MAX_NAME] for alias in named[:MAX_ALIASES])
 
 

@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import dataclass
 
 import zstandard
+from django.db.models import Sum
 
 from apps.core.errors import BadPayload
 from apps.ingest.models import WandbArtifact, WandbManifest
@@ -91,7 +92,12 @@ def note_not_kept(run_id: int, key: str) -> None:
 
 
 def put_manifest(run_id: int, key: str, content: bytes, size: int) -> None:
-    """Keeps a manifest; the same one again changes nothing. size: more than content: too large."""
+    """Keeps a manifest; the same one again changes nothing. size: more than content: too large.
+
+    Once those of an artifact are too large to be read, no further one is kept.
+    """
+    if _manifest_bytes(run_id, key) > MAX_MANIFEST_BYTES:
+        return
     md5 = hashlib.md5(content, usedforsecurity=False).hexdigest()
     WandbManifest.objects.get_or_create(
         run_id=run_id,
@@ -106,15 +112,20 @@ def put_manifest(run_id: int, key: str, content: bytes, size: int) -> None:
 
 def manifests(run_id: int, key: str) -> list[bytes]:
     """The manifests of an artifact; BadPayload if together they are too large to be read."""
-    rows = WandbManifest.objects.filter(run_id=run_id, key=key)
-    sizes = rows.values_list("content_bytes", flat=True)[:MAX_MANIFESTS]
-    if sum(sizes) > MAX_MANIFEST_BYTES:
+    size = _manifest_bytes(run_id, key)
+    if size > MAX_MANIFEST_BYTES:
         raise BadPayload(
-            f"lists of {sum(sizes)} bytes, more than {MAX_MANIFEST_BYTES}",
+            f"lists of {size} bytes, more than {MAX_MANIFEST_BYTES}",
             where="manifest",
             hint="reference only the files of one checkpoint",
         )
+    rows = WandbManifest.objects.filter(run_id=run_id, key=key)
     return [_unpacked(row) for row in rows[:MAX_MANIFESTS]]
+
+
+def _manifest_bytes(run_id: int, key: str) -> int:
+    rows = WandbManifest.objects.filter(run_id=run_id, key=key)
+    return rows.aggregate(n=Sum("content_bytes"))["n"] or 0
 
 
 def _unpacked(row: WandbManifest) -> bytes:

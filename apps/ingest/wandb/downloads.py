@@ -26,7 +26,7 @@ def run_files(request: HttpRequest, asked: graphql.Operation) -> dict[str, Any]:
     run = found_run(asked)
     if run is None:
         return {"project": {"run": None}}
-    names = asked.variables.get("fileNames") or []
+    names = graphql.texts_of(asked.variables, "fileNames", 10_000)
     like = _like(graphql.text_of(asked.variables, "pattern"))
     after = graphql.text_of(asked.variables, "fileCursor")
     kept = [info for info in uploads.uploads(run.id)

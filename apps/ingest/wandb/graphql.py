@@ -123,6 +123,14 @@ def text_of(variables: Mapping[str, Any], *names: str) -> str:
     return str(storable(found))
 
 
+def texts_of(variables: Mapping[str, Any], name: str, most: int) -> list[str]:
+    """The list of texts that a variable is, at most so many; [] if it is not there. BadPayload."""
+    found = variables.get(name) or []
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        raise BadPayload("must be a list of texts", where=name)
+    return [str(storable(one)) for one in found[:most]]
+
+
 def project_of(variables: Mapping[str, Any]) -> str:
     """The project, as much of it as is kept."""
     return text_of(variables, "project")[:200] or DEFAULT_PROJECT

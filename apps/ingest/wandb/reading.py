@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from apps.core.errors import AppError, BadPayload
@@ -18,6 +18,8 @@ Variables = Mapping[str, Any]
 Answer = Callable[[Operation], dict[str, Any]]
 MAX_RUNS: Final = 10_000
 MAX_PAGE: Final = 500
+MAX_DEEP_PAGE: Final = 50
+"""With configuration, summary and names: some statements each."""
 
 
 def found_run(asked: Operation) -> RunInfo | None:
@@ -37,26 +39,40 @@ def _of_run(answer: Callable[[RunInfo, Operation], dict[str, Any]]) -> Answer:
 
 
 def _run(run: RunInfo, asked: Operation) -> dict[str, Any]:
-    node = answers.light(run, store.history_lines(run.id))
-    return {**node, **_depth(run)} if "summaryMetrics" in asked.query else node
+    return _nodes([run], asked)[0]
 
 
-def _depth(run: RunInfo) -> dict[str, Any]:
+def _nodes(found: Sequence[RunInfo], asked: Operation) -> list[dict[str, Any]]:
+    """Runs as they are asked for. Light ones cost the same statements, however many."""
+    ids = [run.id for run in found]
+    lines = store.history_lines(ids)
+    nodes = [answers.light(run, lines.get(run.id, 0)) for run in found]
+    if not _is_deep(asked):
+        return nodes
+    summaries = runs.summaries(ids)
+    return [
+        {**node, **answers.deep(run, _depth(run, summaries.get(run.id, {})))}
+        for node, run in zip(nodes, found, strict=True)
+    ]
+
+
+def _is_deep(asked: Operation) -> bool:
+    return "summaryMetrics" in asked.query
+
+
+def _depth(run: RunInfo, summary: Mapping[str, Any]) -> answers.Depth:
     names = metrics.key_names(run.id, ranked=False)
     line = readback.line_of(run.id)
     system = [name for name in names if name.startswith(SYSTEM)]
     newest = metrics.latest(run.id, line[-1].number, system) if line else {}
-    return answers.deep(
-        run,
-        answers.Depth(
-            summary=runs.summaries([run.id]).get(run.id, {}),
-            system={f"system.{name.removeprefix(SYSTEM)}": v for name, (_, _, v) in newest.items()},
-            keys=_keys(run, Operation("", {}, "")),
-        ),
+    return answers.Depth(
+        summary=summary,
+        system={f"system.{name.removeprefix(SYSTEM)}": v for name, (_, _, v) in newest.items()},
+        keys=_keys(run),
     )
 
 
-def _keys(run: RunInfo, asked: Operation) -> dict[str, Any]:
+def _keys(run: RunInfo) -> dict[str, Any]:
     numbers, others = readback.names_of(run.id), set(extras_store.names(run.id))
     return answers.history_keys(numbers, others, readback.last_step(run.id))
 
@@ -103,14 +119,17 @@ def _listing(asked: Operation) -> dict[str, Any]:
     after, count = text_of(asked.variables, "cursor"), _whole(asked.variables, "perPage", 50)
     last = whole(after)
     start = order.index(last) + 1 if last in order else 0
-    chosen = order[start : start + max(1, min(count, MAX_PAGE))]
+    most = MAX_DEEP_PAGE if _is_deep(asked) else MAX_PAGE
+    chosen = order[start : start + max(1, min(count, most))]
     if not kept and not runs.project_runs(_stored(name), limit=1):
         return {"project": None}
-    nodes = [(str(run_id), _run(runs.run_by_id(run_id), asked)) for run_id in chosen]
-    page = answers.page(nodes, more=start + len(chosen) < len(order))
+    there = runs.by_id(chosen)
+    found = [there[run_id] for run_id in chosen if run_id in there]
+    nodes = zip([str(run.id) for run in found], _nodes(found, asked), strict=True)
+    page = answers.page(list(nodes), more=start + len(chosen) < len(order))
     number = answers.project_id(name)
-    found = {"internalId": number, "runCount": len(order), "readOnly": False, "runs": page}
-    return {"project": found}
+    project = {"internalId": number, "runCount": len(order), "readOnly": False, "runs": page}
+    return {"project": project}
 
 
 def _stored(project: str) -> str:
@@ -138,8 +157,8 @@ def _projects(asked: Operation) -> dict[str, Any]:
 
 def _project(asked: Operation) -> dict[str, Any]:
     name = project_of({"project": text_of(asked.variables, "name", "project")})
-    known = {stored or DEFAULT_PROJECT: first for stored, first in runs.projects()}
-    return {"project": answers.project(name, known[name]) if name in known else None}
+    first = runs.project_runs(_stored(name), limit=1)
+    return {"project": answers.project(name, first[0].created_at) if first else None}
 
 
 def _whole(variables: Variables, name: str, default: int, *, most: int = 2**62) -> int:
@@ -154,7 +173,7 @@ def _whole(variables: Variables, name: str, default: int, *, most: int = 2**62) 
 READS: Final[Mapping[str, Answer]] = {
     "Run": _of_run(_run),
     "RunState": _of_run(lambda run, _: {"state": answers.state(run)}),
-    "RunHistoryKeys": _of_run(lambda run, asked: {"historyKeys": _keys(run, asked)}),
+    "RunHistoryKeys": _of_run(lambda run, _: {"historyKeys": _keys(run)}),
     "RunFullHistory": _of_run(_full),
     "RunSampledHistory": _of_run(_objects),
     "RunParquetHistory": _of_run(

@@ -8,9 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from django.db.models import Sum
-
 from apps.core.errors import BadPayload
+from apps.core.sql import query
 from apps.ingest.models import WandbFile
 from apps.ingest.wandb.lines import (
     EVENTS,
@@ -111,12 +110,15 @@ def open_gaps(run_id: int) -> list[Gap]:
     return found[:MAX_SHOWN_GAPS]
 
 
-def history_lines(run_id: int) -> int:
-    """How many lines of history the newest process has, those it went on from included; of
-    writers that share a run, all of theirs. -- uses the primary key"""
-    rows = WandbFile.objects.filter(run_id=run_id, file=HISTORY)
-    newest = rows.order_by("-attempt").values("attempt")[:1]
-    return rows.filter(attempt=newest).aggregate(n=Sum("end_line"))["n"] or 0
+def history_lines(run_ids: Sequence[int]) -> dict[int, int]:
+    """run id -> how many lines of history its newest process has, those it went on from included;
+    of writers that share a run, all of theirs. -- uses the primary key"""
+    sql = """
+        SELECT DISTINCT ON (run_id) run_id, sum(end_line) FROM ingest_wandbfile
+         WHERE run_id = ANY(%s) AND file = %s
+         GROUP BY run_id, attempt ORDER BY run_id, attempt DESC
+    """
+    return {run_id: int(lines) for run_id, lines in query(sql, [list(run_ids), HISTORY])}
 
 
 def take(writer: Writer, piece: Piece) -> FreshLines:

@@ -18,6 +18,8 @@ _NAME = re.compile(
 _EVALUATION = re.compile(r"(?:^|[_.-])(?:val|valid|validation|eval|evaluation|test|dev)(?:$|[_.-])")
 _TIME_STAMP = re.compile(r"\d+(?:\.\d+)?")
 MAX_DEPTH = 6
+TOGETHER_S = 60
+"""Processes that begin within so long of each other are one start, as the server sees it."""
 
 
 @dataclass(slots=True)
@@ -33,7 +35,8 @@ class _Process:
 class Found:
     """One file. process: relative path of the first file of its process. root: the folder of that
     one. under: what stands before its tags. began_s: of the process, Unix s. evaluates: the
-    process only evaluates, by the name of its root."""
+    process only evaluates, by the name of its root. writer: host and number of the process, "" if
+    the name does not say the number."""
 
     path: str
     process: str
@@ -41,6 +44,16 @@ class Found:
     under: str
     began_s: int
     evaluates: bool
+    writer: str
+
+    def took_over(self, other: Found, changed_s: float) -> bool:
+        """Whether it began after `other` had ended. changed_s: last change of the other's file.
+
+        A writer may hold back for minutes what it has, so that an old file alone says little: the
+        two are some time apart, or have the same number, which one process has at a time.
+        """
+        apart = self.began_s - other.began_s > TOGETHER_S
+        return changed_s < self.began_s and (apart or self.writer == other.writer != "")
 
 
 def group(paths: Iterable[str]) -> list[Found]:
@@ -56,7 +69,8 @@ def group(paths: Iterable[str]) -> list[Found]:
         under = _under(process.root, _folder(path))
         evaluates = _speaks_of_evaluation(process.root)
         began_s = _age(process.name)[0]
-        found.append(Found(path, process.name, process.root, under, began_s, evaluates))
+        writer = _writer(process.name)
+        found.append(Found(path, process.name, process.root, under, began_s, evaluates, writer))
     return found
 
 
@@ -76,6 +90,11 @@ def _process(processes: dict[tuple[str, str], _Process], path: str) -> _Process:
         return above[-1]
     fresh = processes[host, path] = _Process(folder, path, 0)
     return fresh
+
+
+def _writer(path: str) -> str:
+    match = _NAME.fullmatch(PurePosixPath(path).name)
+    return f"{match[2]} {match[3]}" if match and match[3] else ""
 
 
 def _age(path: str) -> tuple[int, int, str]:

@@ -89,6 +89,11 @@ class LaunchBook:
             fitting, key=lambda launch: (launch.started_ns, launch.attempt or 0), default=None
         )
 
+    def slot_of(self, name: str) -> str | None:
+        """The slot of a known start; None if it is not known."""
+        slots = (launch.slot for launch in self._known.values() if launch.name == name)
+        return next(slots, None)
+
     def at(self, time_ns: int) -> Launch | None:
         """The start that ran at a time: the latest that had begun by then, else the latest of all
         (clocks differ)."""

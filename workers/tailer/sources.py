@@ -68,6 +68,7 @@ class Sources:
         self.waiting = False
         self._config, self._out, self._book, self._places = config, out, book, places
         self._streams: dict[Path, SourceStream] = {}
+        self._found: dict[Path, Found] = {}
         self._walk_s = 0.0
 
     def look(self) -> None:
@@ -106,23 +107,24 @@ class Sources:
             if path in self._streams:
                 continue
             known = self._streams.get(first)
-            slot = known.slot if known else self._slot(found)
+            slot = known.slot if known else self._slot(found, short(path))
             taker = EventFile(path, self._places.get(str(path)), found.under)
             stream = SourceStream("tensorboard", short(path), slot, short(first), taker)
             stream.joins = found.evaluates
-            self._streams[path] = stream
+            self._streams[path], self._found[path] = stream, found
 
-    def _slot(self, found: Found) -> str:
-        """Of a new process: that of the newest one that had ended when it began, since it took
-        its place, else one of its own folder: it runs beside the others."""
-        ended = [
-            stream.slot
-            for path, stream in self._streams.items()
-            if stream.endpoint == "tensorboard"
-            and stream.joins == found.evaluates
-            and _changed_s(path) < found.began_s
-        ]
-        return ended[-1] if ended else f"tensorboard:{found.root}"[:300]
+    def _slot(self, found: Found, name: str) -> str:
+        """Of a new process: that of one that had ended when it began, since it took its place, of
+        the same folder first; else one of its own folder: it runs beside the others."""
+        known = self._book.slot_of(name)
+        if known is not None:
+            return known
+        alike = [p for p, other in self._found.items() if other.evaluates == found.evaluates]
+        ended = [p for p in alike if found.took_over(self._found[p], _changed_s(p))]
+        here = [self._streams[p].slot for p in ended if self._found[p].root == found.root]
+        taken = {self._streams[p].slot for p in alike if p not in ended}
+        free = [slot for p in ended if (slot := self._streams[p].slot) not in taken]
+        return (here or free or [f"tensorboard:{found.root}"[:300]])[-1]
 
     def _add_rows(
         self, given: Path, path: Path, reader: Callable[[Path, Place | None], Taker]

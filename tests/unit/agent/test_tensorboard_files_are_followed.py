@@ -89,6 +89,61 @@ def test_a_process_beside_another_one_has_a_place_of_its_own(server, tmp_path, s
     ]
 
 
+def of_rank(tmp_path, pid, began_s, *, changed_s):
+    path = tmp_path / "tb" / f"rank_{pid}" / f"events.out.tfevents.{began_s}.gpu-a01.{pid}.0"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    append(path, framed([version(began_s - 1000), scalar(1, 1.0, at_s=began_s - 1000)]))
+    os.utime(path, (changed_s, changed_s))
+    return path
+
+
+def test_a_writer_that_has_not_flushed_since_another_began_did_not_end(server, tmp_path, settings):
+    """A writer flushes every two minutes; the ranks of a job begin some seconds apart."""
+    of_rank(tmp_path, 7, 1000, changed_s=1000.5)
+    of_rank(tmp_path, 8, 1004, changed_s=1004.5)
+    send_once(settings)
+    assert {body["slot"] for body in server.launch_bodies} == {
+        "tensorboard:rank_7",
+        "tensorboard:rank_8",
+    }
+
+
+def test_ranks_that_are_restarted_each_take_their_own_place(server, tmp_path, settings):
+    for began_s in (1000, 2000):
+        for pid in (7, 8):
+            of_rank(tmp_path, pid, began_s, changed_s=began_s + 500)
+    send_once(settings)
+    assert [body["slot"] for body in server.launch_bodies] == [
+        "tensorboard:rank_7",
+        "tensorboard:rank_8",
+    ] * 2
+
+
+def test_ranks_that_are_restarted_in_new_folders_share_no_place(server, tmp_path, settings):
+    for began_s, pids in ((1000, (7, 8)), (2000, (17, 18))):
+        for pid in pids:
+            of_rank(tmp_path, pid, began_s, changed_s=began_s + 500)
+    send_once(settings)
+    assert sorted(body["slot"] for body in server.launch_bodies) == [
+        *["tensorboard:rank_7"] * 2,
+        *["tensorboard:rank_8"] * 2,
+    ]
+
+
+def test_the_place_of_a_process_stays_when_an_earlier_one_writes_again(server, tmp_path, settings):
+    first = of_rank(tmp_path, 7, 1000, changed_s=1200)
+    of_rank(tmp_path, 8, 2000, changed_s=2001)
+    send_once(settings)
+    os.utime(first, (3000, 3000))
+    append(
+        tmp_path / "tb" / "rank_8" / "events.out.tfevents.2000.gpu-a01.8.0",
+        framed([scalar(2, 1.0)]),
+    )
+    send_once(settings)
+    assert len(server.launch_bodies) == 2
+    assert [header["attempt"] for header, _ in server.opened("tensorboard")] == [0, 1, 1]
+
+
 def test_a_process_that_only_evaluates_is_no_start(server, tmp_path, settings):
     append(event_file(tmp_path, folder="tb/train"), framed([version(), scalar(1, 1.0)]))
     for began_s in (1100, 1200):

@@ -61,7 +61,7 @@ class Done:
 
 @dataclass(frozen=True)
 class Client:
-    """A place where training scripts run with W&B set up as docs/ingest.md says."""
+    """A place where training scripts run with W&B set up as docs/wandb.md says."""
 
     home: Path
     key: str

@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
 _PATH = re.compile(r"`((?:apps|workers|config|docs|templates|static|tests)/[\w./-]+)`")
 _LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#]+)")
+_ANCHOR = re.compile(r"\]\((?!https?:)([^)#]*)#([^)]+)\)")
 
 
 def text(name):
@@ -33,7 +34,7 @@ def test_each_setting_says_what_it_does(setting):
 
 @pytest.mark.parametrize("endpoint", sorted(PROTOCOLS))
 def test_each_data_door_is_documented(endpoint):
-    assert f"/{endpoint}" in text("docs/ingest.md")
+    assert f"/{endpoint}" in text("docs/ingest.md") + text("docs/wandb.md")
 
 
 @pytest.mark.parametrize("job", list(Job))
@@ -57,6 +58,18 @@ def test_files_that_are_named_exist(page):
 def test_links_lead_somewhere(page):
     links = _LINK.findall(page.read_text(encoding="utf-8"))
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", DOCS, ids=lambda page: page.name)
+def test_links_into_a_page_lead_to_a_heading(page):
+    wanted = _ANCHOR.findall(page.read_text(encoding="utf-8"))
+    assert [(f, a) for f, a in wanted if a not in anchors(page.parent / f if f else page)] == []
+
+
+def anchors(page):
+    """The names under which GitHub shows the headings of a page."""
+    headings = re.findall(r"(?m)^#+ (.+)$", page.read_text(encoding="utf-8"))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def test_the_tables_of_metric_names_are_written_from_the_rules():

@@ -41,7 +41,7 @@ def create(asked: Asked, writer: str) -> tuple[ArtifactId, str]:
         raise AppError("there is no such run", where=f"run {asked.run_key[:140]}")
     if not asked.wanted:
         count(run.id, {"artifacts_not_kept": 1})
-        raise AppError("Lastgood keeps no tables", hint="see docs/ingest.md")
+        raise AppError("Lastgood keeps no tables", hint="see docs/wandb.md")
     made = ArtifactId(run.id, asked.key, run.project or asked.project, asked.type, asked.name)
     sender = uploader(run.id, asked.entity, writer)
     with transaction.atomic():

@@ -78,7 +78,7 @@ def query(request: HttpRequest, actor: Actor) -> HttpResponse:
             return json_response({"data": types})
         kind, why = graphql.unsupported(operation.name)
         count(0, {f"unsupported: {kind}": 1})
-        raise AppError(why, hint="see docs/ingest.md")
+        raise AppError(why, hint="see docs/wandb.md")
     except (services.Refused, Forbidden):
         raise
     except AppError as error:
@@ -115,7 +115,7 @@ def _files(request: HttpRequest, actor: Actor, asked: graphql.Operation) -> dict
     if skipped:
         uploads.drop(run.id, skipped)
     if len(skipped) == len(names) or len(skipped) > MAX_SKIPPED:
-        raise AppError("Lastgood keeps no media and no large files", hint="see docs/ingest.md")
+        raise AppError("Lastgood keeps no media and no large files", hint="see docs/wandb.md")
     entity = graphql.text_of(asked.variables, "entity", "entityName")
     attempt = copies.uploader(run.id, entity, _client_id(request)).attempt
     without = frozenset(skipped)

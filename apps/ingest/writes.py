@@ -24,6 +24,7 @@ from apps.logs.domain.lines import TEE, ParsedSegment, SegmentMeta, parse_segmen
 from apps.logs.records import LinesWritten
 from apps.metrics import store as metrics
 from apps.metrics.domain import steps
+from apps.metrics.domain.grid import names_of
 from apps.metrics.store import write_rows
 from apps.nodes import store as nodes
 from apps.runs import services as runs
@@ -52,7 +53,7 @@ def add_rows(
     restarts=False: of one of several processes that count steps of their own, so that a lower
     step says nothing. Where somebody said which series is the step, rows stand at its values.
     """
-    check_names(set().union(*(row.values for row in rows)), "history")
+    check_names(names_of(rows), "history")
     axis = metrics.naming_of_run(run_id).roles.get("step_axis") if rows else None
     rows = steps.by_series(rows, axis) if axis else rows
     place = runs.place_rows if restarts else _place_whole

@@ -88,12 +88,12 @@ def _parts(placed: Sequence[Placed]) -> Iterator[list[Placed]]:
 def _block(run_id: int, attempt: int, placed: Sequence[Placed]) -> WandbExtra:
     step = np.array([step for step, _, _ in placed], dtype=np.int64)
     axis = encode_axis(Axis(step, np.array([time_ns for _, time_ns, _ in placed], dtype=np.int64)))
-    runtime = np.array([[extra.get("r", np.nan)] for _, _, extra in placed], dtype=np.float64)
-    present = np.array([["r" in extra] for _, _, extra in placed])
-    cells = encode_cells(Cells(runtime, present))
+    runtime = np.array([extra.get("r", np.nan) for _, _, extra in placed], dtype=np.float64)
+    present = np.array(["r" in extra for _, _, extra in placed])
+    cells = encode_cells(Cells(runtime[:, None], present[:, None]))
     more = [(at, {name: value for name, value in extra.items() if name != "r"})
-            for at, (_, _, extra) in enumerate(placed)]  # fmt: skip
-    packed = extras.pack([(at, extra) for at, extra in more if extra])
+            for at, (_, _, extra) in enumerate(placed) if len(extra) > ("r" in extra)]  # fmt: skip
+    packed = extras.pack(more)
     names = sorted({name for _, extra in more for name in extra.get("o", ())})
     return WandbExtra(
         run_id=run_id,

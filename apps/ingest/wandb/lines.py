@@ -16,6 +16,7 @@ from apps.core.records import MetricRow
 from apps.ingest import frames
 from apps.ingest.wandb.extras import extra_of
 from apps.ingest.wandb.parse import ConsoleLine, SystemSample
+from apps.ingest.wandb.uniform import uniform_rows
 from apps.ingest.wandb.values import LAST_TIME_S, Numbers, nanoseconds, step_of, storable
 
 HISTORY: Final = "wandb-history.jsonl"
@@ -109,10 +110,13 @@ def history_rows(lines: Sequence[str], now_ns: int, numbers: Numbers) -> list[Me
 
     A row without a time gets that of the row before it, the first now_ns.
     """
+    decoded = [_loads(line) for line in lines]
+    uniform = uniform_rows(decoded, numbers.names)
+    if uniform is not None:
+        return uniform
     rows: list[MetricRow] = []
     kept = Numbers(names=numbers.names)
-    for line in lines:
-        found = _loads(line)
+    for found in decoded:
         step = step_of(found.pop("_step", None)) if isinstance(found, dict) else None
         if step is None:
             numbers.skipped["row without a step"] += 1

@@ -14,6 +14,7 @@ import numpy as np
 from apps.core.errors import BadPayload
 from apps.core.records import MetricRow
 from apps.metrics.domain.blocks import Axis, Cells, Floats
+from apps.metrics.domain.grid import Grid, grid_of
 
 MAX_KEY_CHARS = 500
 MAX_CELLS = 1 << 21
@@ -100,6 +101,10 @@ def clean_name(name: str) -> str:
 
 
 def _pieces(rows: Sequence[MetricRow], *, ranked: bool) -> Iterator[Packed]:
+    grid = grid_of(rows)
+    if grid is not None:
+        yield from _grid_pieces(rows, grid, ranked=ranked)
+        return
     start, names, values = 0, set[str](), 0
     for at, row in enumerate(rows):
         new = set() if names.issuperset(row.values) else row.values.keys() - names
@@ -114,10 +119,28 @@ def _pieces(rows: Sequence[MetricRow], *, ranked: bool) -> Iterator[Packed]:
         yield _matrix(rows[start:], names, ranked=ranked)
 
 
-def _matrix(rows: Sequence[MetricRow], names: Iterable[str], *, ranked: bool) -> Packed:
+def _grid_pieces(rows: Sequence[MetricRow], grid: Grid, *, ranked: bool) -> Iterator[Packed]:
+    """The same, of rows that are one grid: only its columns are put in order."""
+    columns, place = _columns(grid.names)
+    values = np.empty((len(rows), len(columns)))
+    values[:, [place[name] for name in grid.names]] = grid.values
+    at_once = max(1, min(MAX_ROWS, MAX_CELLS // len(grid.names)))
+    for start in range(0, len(rows), at_once):
+        part = slice(start, start + at_once)
+        axis = _axis(rows[part], ranked=ranked)
+        yield Packed(ranked, columns, axis, Cells(values[part], None))
+
+
+def _columns(names: Iterable[str]) -> tuple[tuple[str, ...], dict[str, int]]:
+    """The stored names in order, and in which column each logged name lies."""
     clean = {name: clean_name(name) for name in sorted(names)}
-    columns = {name: at for at, name in enumerate(sorted(set(clean.values())))}
-    place = {name: columns[stored] for name, stored in clean.items()}
+    columns = tuple(sorted(set(clean.values())))
+    places = {name: at for at, name in enumerate(columns)}
+    return columns, {name: places[stored] for name, stored in clean.items()}
+
+
+def _matrix(rows: Sequence[MetricRow], names: Iterable[str], *, ranked: bool) -> Packed:
+    columns, place = _columns(names)
     values = np.full((len(rows), len(columns)), np.nan)
     present = np.zeros(values.shape, dtype=np.bool_)
     groups: dict[frozenset[str], list[int]] = defaultdict(list)
@@ -129,7 +152,7 @@ def _matrix(rows: Sequence[MetricRow], names: Iterable[str], *, ranked: bool) ->
         values[where] = _taken([rows[at].values for at in members], order)
         present[where] = True
     cells = Cells(values, None if present.all() else present)
-    return Packed(ranked, tuple(columns), _axis(rows, ranked=ranked), cells)
+    return Packed(ranked, columns, _axis(rows, ranked=ranked), cells)
 
 
 def _taken(values: Sequence[Mapping[str, float]], names: list[str]) -> Floats:

@@ -45,7 +45,7 @@ class WriterPolicy:
     read_bytes: int = 32 << 20
     group_bytes: int = 8 << 20
     block_ms: int = 500
-    rest_s: float = 0.2
+    rest_s: float = 0.25
     rest_bytes: int = 4 << 20
     idle_ms: int = 30_000
     max_deliveries: int = 5

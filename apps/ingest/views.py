@@ -40,11 +40,12 @@ class _Launch(msgspec.Struct, frozen=True):
     unless_live: bool = False
 
 
-class _BadLength(AppError):
-    """The body has no length (status 411), is empty (400) or larger than it may be (413)."""
+class _BadHeader(AppError):
+    """The body has no length (status 411), is empty (400), larger than it may be (413) or packed
+    in an unknown way (415)."""
 
-    def __init__(self, status: int, message: str, hint: str) -> None:
-        super().__init__(message, hint=hint, where="Content-Length")
+    def __init__(self, status: int, message: str, hint: str, where: str = "Content-Length") -> None:
+        super().__init__(message, hint=hint, where=where)
         self.status = status
 
 
@@ -69,7 +70,7 @@ def door(view: View, who: Callable[[HttpRequest], Actor] = sender) -> View:
             wait = str(error.retry_after_s)
             return json_error(error.status, error.message, hint=error.hint, Retry_After=wait)
         except AppError as error:
-            status = error.status if isinstance(error, _BadLength) else 400
+            status = error.status if isinstance(error, _BadHeader) else 400
             return json_error(status, error.message, where=error.where, hint=error.hint)
         except UnreadablePostError as error:
             return json_error(503, str(error), hint="send it again", Retry_After="1")
@@ -86,12 +87,21 @@ def body_of(request: HttpRequest, most_bytes: int) -> bytes:
     and an empty body must not be answered as if it were data."""
     length = whole(request.headers.get("Content-Length", ""))
     if length is None:
-        raise _BadLength(411, "the length of the body is not known", "send no chunks")
+        raise _BadHeader(411, "the length of the body is not known", "send no chunks")
     if length > most_bytes:
-        raise _BadLength(413, f"the body is larger than {most_bytes} bytes", "split it")
+        raise _BadHeader(413, f"the body is larger than {most_bytes} bytes", "split it")
     if length == 0:
-        raise _BadLength(400, "the body is empty", "see docs/ingest.md")
+        raise _BadHeader(400, "the body is empty", "see docs/ingest.md")
     return request.body
+
+
+def encoding_of(request: HttpRequest) -> str:
+    """How the body is packed: one of ENCODINGS."""
+    said = request.headers.get("Content-Encoding", "identity").strip().lower() or "identity"
+    if said not in ENCODINGS:
+        hint = f"use {', '.join(ENCODINGS)}"
+        raise _BadHeader(415, f'encoding "{said[:40]}" is unknown', hint, "Content-Encoding")
+    return said
 
 
 @door
@@ -134,11 +144,7 @@ def run_id_of(key: str) -> int:
 
 
 def _take(request: HttpRequest, actor: Actor, endpoint: str, key: str) -> HttpResponse:
-    encoding = request.headers.get("Content-Encoding", "identity").strip().lower() or "identity"
-    if encoding not in ENCODINGS:
-        return json_error(
-            415, f'encoding "{encoding[:40]}" is unknown', hint=f"use {', '.join(ENCODINGS)}"
-        )
+    encoding = encoding_of(request)
     body = body_of(request, settings.INGEST_MAX_BODY_BYTES)
     given = request.headers.get("X-Batch-Id")
     envelope = Envelope(

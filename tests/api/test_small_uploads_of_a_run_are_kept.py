@@ -87,6 +87,15 @@ def test_where_a_process_runs_is_noted(client, reader, ask, address, run_id, tel
     assert '<th scope="row">args</th><td class="wrap">&lt;b&gt;</td>' in page
 
 
+def test_a_late_file_of_an_earlier_attempt_changes_nothing_said_since(client, address, run_id):
+    url = address("wandb-metadata.json")
+    runs.open_attempt(run_id, 1, 1)
+    newer = orjson.dumps(PLACE | {"slurm": SLURM | {"job_id": "8"}})
+    uploads.keep(run_id, 1, "wandb-metadata.json", newer)
+    put(client, url, orjson.dumps(PLACE))
+    assert runs.get_run("r1").config["wandb/slurm_job"] == "8"
+
+
 def test_sent_again_it_replaces_itself(client, address, run_id):
     url = address("config.yaml")
     answers = [put(client, url, content).status_code for content in (b"lr: 1", b"lr: 2")]

@@ -8,6 +8,7 @@ import pytest
 
 from apps.ingest import services, stream
 from apps.ingest.envelope import unpack
+from apps.ingest.store import counters
 from apps.ingest.wandb import artifacts_store, copies
 from apps.ingest.wandb import process_store as processes
 from apps.runs import store as runs
@@ -64,6 +65,15 @@ def test_an_alert_of_a_copy_survives_a_full_stream(post, ask, alerts, monkeypatc
     path = f"/files/{COPY}/p/r1/file_stream"
     assert [post(path, LINES).status_code for _ in range(3)] == [503, 200, 200]
     assert alerts() == [(0, "sync-1")]
+
+
+def test_alerts_of_a_copy_that_find_no_room_are_counted(ask, monkeypatch):
+    monkeypatch.setattr(processes, "MAX_HELD", 1)
+    ask("UpsertBucket", **COPIED)
+    for _ in range(3):
+        ask("NotifyScriptableRunAlert", **ALERT, entityName=COPY)
+    counted = counters(runs.ensure_run("r1"))
+    assert (counted["wandb_alerts"], counted["alerts_not_kept"]) == (2, 2)
 
 
 def test_an_alert_of_one_of_several_writers_goes_to_their_attempt(ask, alerts):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from apps.core.errors import BadPayload
 from apps.core.records import MetricRow
+from apps.ingest.tensorboard.descriptor import MESSAGES
 from apps.ingest.tensorboard.parse import decode, parse_body
 from apps.ingest.tensorboard.wire import read_records
 from tests.event_files import T0_S, goes_on, sample, scalar, version
@@ -85,6 +86,13 @@ def test_a_folder_of_its_own_stands_before_the_tag():
 def test_a_shift_moves_every_time():
     (row,) = decode([scalar(3, 1.0)], now_ns=1, shift_ns=5).rows
     assert row.time_ns == (T0_S + 3) * S + 5
+
+
+def test_a_plugin_of_unknown_name_gets_no_counter_of_its_own():
+    metadata = MESSAGES["Metadata"](plugin=MESSAGES["PluginData"](name=b"mine"))
+    value = MESSAGES["Value"](tag=b"x", tensor=MESSAGES["Tensor"](dtype=7), metadata=metadata)
+    event = MESSAGES["Event"](step=1, summary=MESSAGES["Summary"](value=[value]))
+    assert decode([event.SerializeToString()], now_ns=1).skipped == {"tensor": 1}
 
 
 def test_a_record_that_cannot_be_read_is_counted():

@@ -19,6 +19,18 @@ from apps.metrics.domain.steps import LAST_STEP
 
 MAX_TAG_CHARS = 400
 _SESSION_START = 1
+_PLUGINS: Final = frozenset(
+    (
+        b"text",
+        b"images",
+        b"audio",
+        b"histograms",
+        b"pr_curves",
+        b"mesh",
+        b"custom_scalars",
+        b"graphs",
+    )
+)
 _OTHER_AXIS = (" vs samples", " vs tokens")
 # DataType of TensorFlow's types.proto -> (field with the value, struct format of the raw content).
 _DTYPES: Final = {
@@ -184,7 +196,8 @@ def _name(collector: _Collector, tag: bytes) -> str:
 
 
 def _kind(plugin: bytes) -> str:
-    return key_text(plugin)[:40] or "tensor"
+    """A sender's names never become names of counters."""
+    return key_text(plugin) if plugin in _PLUGINS else "tensor"
 
 
 def _histogram(name: str, found: Any, into: dict[str, float]) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from django.db.models import Max
 
 from apps.ingest.models import WandbCopy, WandbFile, WandbProcess
+from apps.ingest.store import count
 from apps.ingest.wandb.sessions import Trace
 
 MAX_PROCESSES = 10_000
@@ -194,13 +195,16 @@ def bind_copy(run_id: int, copy: Copy) -> None:
 
 
 def hold_alert(run_id: int, number: int, body: bytes, at_ns: int) -> bool:
-    """Keeps an alert until the attempt of the copy is known, at most MAX_HELD; False if it is known
-    already. Runs in the caller's transaction."""
+    """Keeps an alert until the attempt of the copy is known, at most MAX_HELD, further ones are
+    counted; False if it is known already. Runs in the caller's transaction."""
     row = WandbCopy.objects.select_for_update().get(run_id=run_id, number=number)
     if row.attempt is not None:
         return False
-    row.alerts = [*row.alerts, [body.decode(), at_ns]][:MAX_HELD]
-    row.save(update_fields=["alerts"])
+    if len(row.alerts) < MAX_HELD:
+        row.alerts = [*row.alerts, [body.decode(), at_ns]]
+        row.save(update_fields=["alerts"])
+    else:
+        count(run_id, {"wandb_alerts": 1, "alerts_not_kept": 1})
     return True
 
 

@@ -39,14 +39,17 @@ def kind_of(name: str) -> str:
 def keep(run_id: int, attempt: int, name: str, content: bytes) -> None:
     """Keeps a file of KEPT, in a transaction of its own; sent again it replaces itself.
 
-    The metadata also tell where the process runs, which old clients say nowhere else.
+    The metadata also tell where the process runs, which old clients say nowhere else. Those of an
+    earlier attempt, which a `wandb sync` may send, change nothing that the run says of itself.
     """
     with transaction.atomic():
         runs.lock_run(run_id)
         uploads_store.put(run_id, attempt, name, content)
         if name == METADATA:
             facts = parse_metadata(content)
-            runs.note_progress(run_id, attempt, Progress(config=facts.labels), timezone.now())
+            newest = runs.attempt(run_id, None)
+            config = facts.labels if newest is None or newest.number <= attempt else {}
+            runs.note_progress(run_id, attempt, Progress(config=config), timezone.now())
             note_place(run_id, attempt, facts)
 
 

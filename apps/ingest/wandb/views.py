@@ -21,9 +21,9 @@ from apps.core.clock import now_ns
 from apps.core.errors import AppError
 from apps.core.http import json_error, json_response
 from apps.ingest import services
-from apps.ingest.envelope import ENCODINGS, Envelope, batch_id
+from apps.ingest.envelope import Envelope, batch_id
 from apps.ingest.store import count
-from apps.ingest.views import body_of, door, run_id_of
+from apps.ingest.views import body_of, door, encoding_of, run_id_of
 from apps.ingest.wandb import alerts, artifact_doors, copies, downloads, graphql, uploads
 from apps.ingest.wandb import services as wandb
 from apps.ingest.wandb.putting import received, refused
@@ -195,9 +195,7 @@ def file_stream(
     request: HttpRequest, actor: Actor, entity: str, project: str, key: str
 ) -> HttpResponse:
     """Lines of the process that writes the run now; answered once they are durable."""
-    encoding = request.headers.get("Content-Encoding", "identity").strip().lower() or "identity"
-    if encoding not in ENCODINGS:
-        return json_error(415, f'encoding "{encoding[:40]}" is unknown', hint="use gzip")
+    encoding = encoding_of(request)
     body = body_of(request, settings.INGEST_MAX_BODY_BYTES)
     run_id = run_id_of(key)
     client = request.headers.get("X-Wandb-Async-Client-Id", "")[:64]

@@ -42,7 +42,7 @@ class Collector:
         self.error = ""
         self._config, self._book = config, book
         self._out = Outbox(config, spool)
-        self.sources = Sources(config, self._out, book, places)
+        self.sources = Sources(config, self._out, book, places, self._is_starting)
         self._limits = config.limits
         self._events = [
             LogFile(
@@ -91,6 +91,13 @@ class Collector:
         yield from (stream.file.file for stream in self.found.wandb.active.values())
         yield from (file.file for file in self._events)
         yield from self.sources.files()
+
+    def _is_starting(self) -> bool:
+        """Whether there are rank logs of a start that has not said anything yet."""
+        return any(
+            not self._book.knows(Start(self._config.run, stream.slot, stream.name))
+            for stream in self.found.torchrun.values()
+        )
 
     def _logs(self, stream: LogStream, mode: Mode) -> int:
         pending = sum(file.file.available() for file in stream.files.values())

@@ -20,7 +20,8 @@ class Place:
     emptied and has grown again from one that only grew; of a file that is rewritten, a digest of
     the rows handed over. records: records or rows so far. marks: of a file that is rewritten,
     earlier states as "rows:digest", oldest first. begins: of such a file, number of the first row
-    of this generation.
+    of this generation. attempt: of the start that wrote this generation, if one process wrote it
+    all and it was settled.
     """
 
     device: int = 0
@@ -31,6 +32,7 @@ class Place:
     records: int = 0
     marks: str = ""
     begins: int = 0
+    attempt: int | None = None
 
 
 class FollowedFile:

@@ -89,6 +89,10 @@ class LaunchBook:
             fitting, key=lambda launch: (launch.started_ns, launch.attempt or 0), default=None
         )
 
+    def knows(self, start: Start) -> bool:
+        """Whether a start is registered."""
+        return (start.run, start.slot, start.name) in self._known
+
     def slot_of(self, name: str) -> str | None:
         """The slot of a known start; None if it is not known."""
         slots = (launch.slot for launch in self._known.values() if launch.name == name)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 from pathlib import Path
 
 from apps.core.errors import AppError
@@ -25,6 +25,8 @@ from workers.tailer.trainerfile import TrainerState
 log = logging.getLogger(__name__)
 METRICS_CSV = "metrics.csv"
 LONELY_S = 60.0
+EARLY_NS = 60_000_000_000
+"""A start whose logs were empty when a file began says so much later at most when it began."""
 QUIET_SHARE, LONGEST_PAUSE_S = 0.02, 10.0
 """A file is asked for news after that share of the time it had none: a thousand finished files on a
 shared disk cost no more than one that grows."""
@@ -35,8 +37,8 @@ class SourceStream:
     """One file. source: what the server calls it. slot, name: of the start it belongs to.
     joins: it is no start of its own where another one is known. life, attempt: generation of the
     file that the attempt is known of, and its number. born_s, seen_s: when the file was found and
-    when it last had news. next_s: when to look for more, if nothing
-    was new."""
+    when it last had news. next_s: when to look for more, if nothing was new. early: it began before
+    the logs of its start said anything."""
 
     endpoint: str
     source: str
@@ -44,6 +46,7 @@ class SourceStream:
     name: str
     taker: Taker
     joins: bool = False
+    early: bool = False
     born_s: float = field(default_factory=time.monotonic)
     seen_s: float = field(default_factory=time.monotonic)
     waiting_s: float | None = None
@@ -60,12 +63,21 @@ class SourceStream:
 
 
 class Sources:
-    """Finds the files and makes batches of what is new. waiting: as in Collector."""
+    """Finds the files and makes batches of what is new. waiting: as in Collector.
+
+    starting: whether a start is about to be announced by other files.
+    """
 
     def __init__(
-        self, config: AgentConfig, out: Outbox, book: LaunchBook, places: Mapping[str, Place]
+        self,
+        config: AgentConfig,
+        out: Outbox,
+        book: LaunchBook,
+        places: Mapping[str, Place],
+        starting: Callable[[], bool],
     ) -> None:
         self.waiting = False
+        self._starting = starting
         self._config, self._out, self._book, self._places = config, out, book, places
         self._streams: dict[Path, SourceStream] = {}
         self._found: dict[Path, Found] = {}
@@ -102,25 +114,26 @@ class Sources:
     def _look_for_events(self, given: Path) -> None:
         root = given if given.is_dir() else given.parent
         paths = {path.relative_to(root).as_posix(): path for path in event_files(given)}
+        changed_s = lru_cache(maxsize=None)(_changed_s)
         for found in group(paths):
             path, first = paths[found.path], paths[found.process]
             if path in self._streams:
                 continue
             known = self._streams.get(first)
-            slot = known.slot if known else self._slot(found, short(path))
+            slot = known.slot if known else self._slot(found, short(path), changed_s)
             taker = EventFile(path, self._places.get(str(path)), found.under)
             stream = SourceStream("tensorboard", short(path), slot, short(first), taker)
             stream.joins = found.evaluates
             self._streams[path], self._found[path] = stream, found
 
-    def _slot(self, found: Found, name: str) -> str:
+    def _slot(self, found: Found, name: str, changed_s: Callable[[Path], float]) -> str:
         """Of a new process: that of one that had ended when it began, since it took its place, of
         the same folder first; else one of its own folder: it runs beside the others."""
         known = self._book.slot_of(name)
         if known is not None:
             return known
         alike = [p for p, other in self._found.items() if other.evaluates == found.evaluates]
-        ended = [p for p in alike if found.took_over(self._found[p], _changed_s(p))]
+        ended = [p for p in alike if found.took_over(self._found[p], changed_s(p))]
         here = [self._streams[p].slot for p in ended if self._found[p].root == found.root]
         taken = {self._streams[p].slot for p in alike if p not in ended}
         free = [slot for p in ended if (slot := self._streams[p].slot) not in taken]
@@ -167,6 +180,8 @@ class Sources:
             taker.file.place = before
             return 0
         if taken is not None:
+            if stream.endpoint == "tensorboard":
+                taker.file.place = replace(taker.file.place, attempt=stream.attempt)
             header = self._out.header(stream.attempt) | {
                 "file": stream.source,
                 "part": taken.part,
@@ -188,27 +203,36 @@ class Sources:
         return len(told)
 
     def _settle(self, stream: SourceStream, mode: Mode) -> bool:
-        """Whether the attempt of what the file holds now is known.
-
-        Beside rank logs or `.wandb` files it is that of the newest start at that time; alone, or
-        if there is none for a minute, the file is a start of its own.
-        """
-        life = stream.taker.file.place.generation
-        if stream.life == life:
+        """Whether the attempt of what the file holds now is known."""
+        place = stream.taker.file.place
+        if stream.life == place.generation:
             return True
+        attempt = self._attempt(stream, mode) if place.attempt is None else place.attempt
+        if attempt is None:
+            return False
+        stream.life, stream.attempt = place.generation, attempt
+        return True
+
+    def _attempt(self, stream: SourceStream, mode: Mode) -> int | None:
+        """The attempt of a life of a file; None while it cannot be known.
+
+        Beside rank logs or `.wandb` files it is that of the newest start at that time, which may
+        be one whose logs are still empty: that is waited for, a minute at most. Alone, or if there
+        is none by then, the file is a start of its own.
+        """
         begin = stream.taker.begin(final=mode.final)
         if begin is None:
-            return False
-        launch = self._launch_beside(stream, begin.time_ns)
+            return None
+        joins = self._joins(stream)
+        starting = joins and self._starting()
+        stream.early |= starting
+        launch = self._launch_beside(stream, begin.time_ns + stream.early * EARLY_NS)
         alone = mode.final or time.monotonic() - stream.born_s > LONELY_S
-        if launch is None and self._joins(stream) and not alone:
-            return False
+        if joins and (launch is None or starting) and not alone:
+            return None
         launch = launch or self._own_launch(stream, begin)
-        if launch is None:
-            self.waiting = True
-            return False
-        stream.life, stream.attempt = life, launch.attempt
-        return True
+        self.waiting |= launch is None
+        return launch.attempt if launch else None
 
     def _joins(self, stream: SourceStream) -> bool:
         return bool(self._config.torchrun or self._config.wandb or stream.joins)

@@ -4,7 +4,15 @@ import os
 
 import pytest
 
-from tests.agents import Running, append, append_by_pieces, config, send_once, wait_until
+from tests.agents import (
+    Running,
+    append,
+    append_by_pieces,
+    config,
+    log_path,
+    send_once,
+    wait_until,
+)
 from tests.event_files import T0_S, framed, goes_on, sample, scalar, version
 from workers.tailer.__main__ import main
 
@@ -162,6 +170,22 @@ def test_beside_rank_logs_the_start_is_theirs(server, tmp_path, settings):
     send_once(config(server, tmp_path, tensorboard=(tmp_path / "tb",)))
     assert [body["slot"] for body in server.launch_bodies] == ["torchrun:gpu-a01"]
     assert [header["attempt"] for header, _ in server.opened("tensorboard")] == [0]
+
+
+def test_a_start_whose_logs_are_still_empty_is_waited_for(server, tmp_path):
+    old, new = (log_path(tmp_path, attempt=attempt) for attempt in (0, 1))
+    append(old, b"2026-11-29 19:36:00 [INFO] [rank0] hello\n")
+    with Running(config(server, tmp_path, tensorboard=(tmp_path / "tb",))) as running:
+        wait_until(lambda: server.launches)
+        new.touch()
+        wait_until(lambda: len(running.agent._collector.found.torchrun) == 2)
+        append(event_file(tmp_path), framed([version(), scalar(1, 1.0)]))
+        wait_until(lambda: any(file.available() for file in running.agent._collector.files()))
+        append(new, b"2026-11-29 19:40:20 [INFO] [rank0] hello again\n")
+        wait_until(lambda: list(server.opened("tensorboard")))
+    append(event_file(tmp_path), framed([scalar(2, 1.0)]))
+    send_once(config(server, tmp_path, tensorboard=(tmp_path / "tb",)))
+    assert [header["attempt"] for header, _ in server.opened("tensorboard")] == [1, 1]
 
 
 def test_a_very_large_record_is_stepped_over(server, tmp_path, settings):

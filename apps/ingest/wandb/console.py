@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -80,7 +80,7 @@ def page(run_id: int, attempts: Sequence[int], start: Place, count: int) -> Page
 def tail(run_id: int, attempts: Sequence[int], count: int) -> Page:
     """The newest `count` lines of the newest attempt, at most."""
     newest = max(attempts, default=0)
-    printed = _printed(run_id, newest)
+    printed = _consoles(run_id, [newest])[newest]
     query = LogQuery(run_id, newest, node=printed.node, limit=count, newest_first=True, copies=True)
     lines = [entry for entry in logs.read_lines(query).lines if printed.keeps(entry)][::-1]
     number = max(0, line_count(run_id, attempts) - len(lines))
@@ -89,7 +89,7 @@ def tail(run_id: int, attempts: Sequence[int], count: int) -> Page:
 
 def line_count(run_id: int, attempts: Sequence[int]) -> int:
     """How many lines the console has."""
-    return sum(_printed(run_id, attempt).lines for attempt in attempts)
+    return sum(printed.lines for printed in _consoles(run_id, attempts).values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,20 +105,22 @@ class _Printed:
         return not self.own or entry.source.startswith(SOURCE)
 
 
-def _printed(run_id: int, attempt: int) -> _Printed:
-    files = logs.sources(run_id, attempt)
-    own = [file for file in files if file.source.startswith(SOURCE)]
-    nodes = {file.node or "" for file in own}
-    lines = sum(file.lines for file in own or files)
-    return _Printed(nodes.pop() if len(nodes) == 1 else None, bool(own), lines)
+def _consoles(run_id: int, attempts: Collection[int]) -> dict[int, _Printed]:
+    """attempt -> its console. One statement, however many attempts and files."""
+    totals = logs.file_totals(run_id, attempts, SOURCE)
+    found = {}
+    for attempt in attempts:
+        own, others = totals.get((attempt, True)), totals.get((attempt, False), (0, "", 0))
+        nodes, node, lines = own or others
+        found[attempt] = _Printed(node if own and nodes == 1 else None, own is not None, lines)
+    return found
 
 
 def _pieces(
     run_id: int, attempts: Sequence[int], start: Place, count: int
 ) -> Iterator[tuple[list[LogEntry], int, str]]:
     """Lines of one read each, and where to go on behind them."""
-    for attempt in attempts:
-        printed = _printed(run_id, attempt)
+    for attempt, printed in _consoles(run_id, attempts).items():
         cursor: str | None = start.cursor if attempt == start.attempt else ""
         while cursor is not None:
             query = LogQuery(run_id, attempt, node=printed.node, after_cursor=cursor or None,

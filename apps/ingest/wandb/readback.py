@@ -126,7 +126,8 @@ def events(run_id: int, samples: int) -> list[str]:
     names = metrics.key_names(run_id, ranked=False)
     system = [name for name in names if name.startswith(SYSTEM)]
     asked = spans(run_id)
-    rows = _by_numbers(asked, _tables(asked, system, samples), samples)
+    few = _points(asked) <= MAX_POINTS
+    rows = _by_numbers(asked, _tables(asked, system, samples, few=few), samples)
     return [orjson.dumps(history.event(row)).decode() for row in rows]
 
 
@@ -173,9 +174,10 @@ def _sampled(
 
     Of more than MAX_ROWS those are chosen that hold them as numbers.
     """
-    tables = _tables(asked, names, samples)
-    extra_bytes, extra_rows = _extra_size(asked)
-    small = extra_bytes <= MAX_EXTRA_BYTES and _points(asked) <= MAX_POINTS
+    few = _points(asked) <= MAX_POINTS
+    extra_bytes, extra_rows = _extra_size(asked) if few else (0, 0)
+    small = few and extra_bytes <= MAX_EXTRA_BYTES
+    tables = _tables(asked, names, samples, few=few)
     if not small or extra_rows > MAX_ROWS:
         return _by_numbers(asked, tables, samples, needed, with_extras=small)
     holding = [
@@ -217,9 +219,8 @@ def _extra_size(asked: Sequence[Span]) -> tuple[int, int]:
     return sum(size for size, _ in sizes), sum(rows for _, rows in sizes)
 
 
-def _tables(asked: Sequence[Span], names: Sequence[str], samples: int) -> list[Table]:
-    """The numbers of the spans, thinned out if together they are many."""
-    few = _points(asked) <= MAX_POINTS
+def _tables(asked: Sequence[Span], names: Sequence[str], samples: int, *, few: bool) -> list[Table]:
+    """The numbers of the spans, thinned out if together they are not few."""
     return [span.read(names) if few else _thinned(span, names, samples) for span in asked]
 
 

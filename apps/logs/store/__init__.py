@@ -2,6 +2,7 @@
 
 from apps.logs.store.reading import (
     end_offset,
+    file_totals,
     heard,
     last_times,
     rank_activity,
@@ -20,6 +21,7 @@ from apps.logs.store.writing import write_lines
 __all__ = [
     "end_offset",
     "event_rows",
+    "file_totals",
     "heard",
     "last_times",
     "look_again_ns",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from django.db.models import Count, F, Q, QuerySet, Sum
@@ -201,6 +201,21 @@ def sources(run_id: int, attempt: int) -> list[SourceInfo]:
         )
         for row in rows.order_by("node", "name", "generation")[:MAX_LISTED]
     ]
+
+
+def file_totals(
+    run_id: int, attempts: Collection[int], prefix: str
+) -> dict[tuple[int, bool], tuple[int, str, int]]:
+    """(attempt, whether their names begin so) -> (number of nodes, first node, lines) of all files.
+
+    -- uses logs_source_is_one_file
+    """
+    sql = """
+        SELECT attempt, starts_with(name, %s), count(DISTINCT node), min(node), sum(lines)
+          FROM logs_source WHERE run_id = %s AND attempt = ANY(%s) GROUP BY 1, 2
+    """
+    rows = ask(sql, [prefix, run_id, list(attempts)])
+    return {(number, own): (nodes, node, int(n)) for number, own, nodes, node, n in rows}
 
 
 def heard(attempts: Mapping[int, int]) -> dict[int, int]:

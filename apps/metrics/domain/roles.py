@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 
+from apps.metrics.domain.layer_statistics import spoken
+
 # Best first. Names as written by the W&B examples, Hugging Face Trainer, Lightning, Megatron-LM,
 # Megatron-DeepSpeed, NeMo, GPT-NeoX, torchtitan, OLMo, Composer, Levanter, MaxText, nanotron,
 # DeepSpeed, nanoGPT and fairseq, lower-cased, with "_", "-" and " " read as the same.
@@ -232,7 +234,7 @@ def guess(keys: Iterable[str], rank_keys: Iterable[str] = ()) -> Roles:
 def _guess(names: list[str]) -> dict[str, str]:
     plain: dict[str, str] = {}
     for name in names:
-        plain.setdefault(_plain(name), name)
+        plain.setdefault(spoken(name), name)
     tails = _by_last_part(plain)
     found = {role.slug: _pick(role, plain, tails) for role in ROLES if not role.ranked}
     return {slug: name for slug, name in found.items() if name}
@@ -255,7 +257,7 @@ def local_losses(keys: Iterable[str]) -> list[str]:
 
     Only losses: step times differ between ranks for reasons of their own (see the straggler rule).
     """
-    known = {_plain(key): key for key in sorted(keys, reverse=True)}
+    known = {spoken(key): key for key in sorted(keys, reverse=True)}
     return [known[name] for name in LOCAL_LOSS if name in known]
 
 
@@ -265,7 +267,7 @@ def model_signals(keys: Iterable[str]) -> list[str]:
     Speed, memory, counters and evaluations are left out: they move for reasons of their own.
     So are numbers read from log lines, unless there is nothing else: they repeat other series.
     """
-    found = [key for key in sorted(keys) if not NOT_MODEL.search(_plain(_own_name(key)))]
+    found = [key for key in sorted(keys) if not NOT_MODEL.search(spoken(_own_name(key)))]
     return [key for key in found if not key.startswith(FROM_LOG)] or found
 
 
@@ -288,7 +290,3 @@ def _by_last_part(plain: Mapping[str, str]) -> dict[str, str]:
         if head and tail not in tails and not NOT_TRAINING.search(head):
             tails[tail] = plain[name]
     return tails
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[\s_\-]+", " ", name.strip().lower())

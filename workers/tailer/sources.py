@@ -25,8 +25,9 @@ from workers.tailer.trainerfile import TrainerState
 log = logging.getLogger(__name__)
 METRICS_CSV = "metrics.csv"
 LONELY_S = 60.0
-EARLY_NS = 60_000_000_000
-"""A start whose logs were empty when a file began says so much later at most when it began."""
+SOON_NS, EARLY_NS = 5_000_000_000, 60_000_000_000
+"""So long after a process began a file its logs may say that it began; the second, if the logs were
+seen to be empty by then."""
 QUIET_SHARE, LONGEST_PAUSE_S = 0.02, 10.0
 """A file is asked for news after that share of the time it had none: a thousand finished files on a
 shared disk cost no more than one that grows."""
@@ -226,7 +227,8 @@ class Sources:
         joins = self._joins(stream)
         starting = joins and self._starting()
         stream.early |= starting
-        launch = self._launch_beside(stream, begin.time_ns + stream.early * EARLY_NS)
+        late_ns = EARLY_NS if stream.early else SOON_NS
+        launch = self._launch_beside(stream, begin.time_ns + late_ns)
         alone = mode.final or time.monotonic() - stream.born_s > LONELY_S
         if joins and (launch is None or starting) and not alone:
             return None

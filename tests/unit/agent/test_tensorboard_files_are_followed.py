@@ -180,7 +180,8 @@ def test_a_start_whose_logs_are_still_empty_is_waited_for(server, tmp_path):
         new.touch()
         wait_until(lambda: len(running.agent._collector.found.torchrun) == 2)
         append(event_file(tmp_path), framed([version(), scalar(1, 1.0)]))
-        wait_until(lambda: any(file.available() for file in running.agent._collector.files()))
+        streams = running.agent._collector.sources._streams
+        wait_until(lambda: any(stream.early for stream in list(streams.values())))
         append(new, b"2026-11-29 19:40:20 [INFO] [rank0] hello again\n")
         wait_until(lambda: list(server.opened("tensorboard")))
     append(event_file(tmp_path), framed([scalar(2, 1.0)]))

@@ -109,7 +109,9 @@ def _remember(order: OrderInfo, what: str, why: str, now_ns: int) -> None:
 def _await_start(scene: _Watch, order: OrderInfo) -> tuple[OrderInfo, list[OrderChange]]:
     """Resumed by a later attempt that began at the ordered step, or, once acknowledged, at all."""
     started = [
-        a for a in scene.attempts if a.number > order.from_attempt and a.fork_step is not None
+        a
+        for a in scene.attempts
+        if a.number > order.from_attempt and a.fork_step is not None and a.first_step is not None
     ]
     if not started:
         return order, []

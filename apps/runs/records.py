@@ -25,7 +25,8 @@ class RunInfo:
 
 @dataclass(frozen=True, slots=True)
 class AttemptInfo:
-    """One launch of a run. fork_step: first step logged after a restart; None for the first.
+    """One launch of a run. fork_step: first step logged after a restart, or the one after the step
+    that it rewound to; None for the first.
 
     last_step and last_row_ns are those of rows of the whole job, last_ns of anything.
     continued_by: the attempt the same processes went on with after they went back to a lower step.

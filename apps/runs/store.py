@@ -202,6 +202,19 @@ def continue_as(run_id: int, number: int, heir: int) -> None:
     Attempt.objects.filter(run_id=run_id, number=number).update(continued_by=heir)
 
 
+def branch_off(run_id: int, number: int, parent: int, fork_step: int) -> bool:
+    """Attempt `number` goes on from `parent`, whose steps from fork_step on are given up.
+
+    False if that is known already, or if `parent` is no earlier attempt of the run.
+    """
+    earlier = Attempt.objects.filter(run_id=run_id, number=parent)
+    if parent >= number or not earlier.exists():
+        return False
+    known = Q(parent=parent, fork_step__lte=fork_step)
+    rows = Attempt.objects.filter(run_id=run_id, number=number).exclude(known)
+    return bool(rows.update(parent=parent, fork_step=Least(F("fork_step"), fork_step)))
+
+
 def begin_earlier(run_id: int, number: int, started_ns: int) -> None:
     """Moves the start of an attempt back, never forward."""
     Attempt.objects.filter(run_id=run_id, number=number).update(

@@ -201,11 +201,6 @@ def test_an_alert_is_durable_before_the_answer(ask, valkey):
     assert (kept.endpoint, kept.attempt) == ("graphql", 0)
 
 
-def test_a_rewind_is_refused_with_what_to_do_instead(ask):
-    (error,) = ask("RewindRun", runName="r1", metricName="_step", metricValue=5)["errors"]
-    assert "without resume opens the next attempt" in error["message"]
-
-
 def test_an_alert_of_a_run_nobody_knows_is_no_success(ask):
     answer = ask("NotifyScriptableRunAlert", runName="never", title="x")["data"]
     assert answer == {"notifyScriptableRunAlert": {"success": False}}

@@ -41,13 +41,13 @@ def test_any_other_entity_is_nobodys(entity):
     assert session == Session() or session.entity == entity or entity.startswith(ENTITY)
 
 
-@given(st.integers(0, 10**9 - 1), counts, counts, counts)
-def test_what_a_process_was_told_comes_back_from_its_run_id(attempt, history, events, output):
-    told = Told(attempt, history, events, output)
+@given(st.integers(0, 10**9 - 1), counts, counts, st.none() | st.integers(0, 2**53 - 1))
+def test_what_a_process_was_told_comes_back_from_its_run_id(attempt, history, output, step):
+    told = Told(attempt, history, 7, output, step)
     assert told_in(told.packed("my-run~1~2")) == told
 
 
-@pytest.mark.parametrize("run_id", ["", "r", "r~1~2~3", "~1~2~3~4", "r~1~2~3~x"])
+@pytest.mark.parametrize("run_id", ["", "r", "r~1~2~3", "~1~2~3~4", "r~1~2~3~x", "r~1~2~3~4~after"])
 def test_a_run_id_of_ours_only_tells_something(run_id):
     assert told_in(run_id) is None
 

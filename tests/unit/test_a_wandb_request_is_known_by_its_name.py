@@ -124,6 +124,12 @@ def test_a_forked_run_names_its_parent():
     assert "wandb/forked_from" not in upsert_of(FIRST).config
 
 
+def test_a_run_that_is_rewound_is_no_fork():
+    own = {"value": {"branch_point": {"run_id": FIRST["name"], "step": 5}}}
+    seen = upsert_of({**FIRST, "config": orjson.dumps({"_wandb": own}).decode()})
+    assert "wandb/forked_from" not in seen.config
+
+
 def test_a_later_request_says_who_and_where_the_process_is():
     place = {"writerId": "w1", "host": "gpu-a01", "root": "/job"}
     config = orjson.dumps({"_wandb": {"value": {"e": {"k": place}}}}).decode()

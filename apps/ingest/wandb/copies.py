@@ -149,5 +149,5 @@ def _open(envelope: Envelope, copy: Copy, told: Mapping[str, Trace]) -> int:
     processes.add_process(run_id, attempt, "", envelope.received_ns)
     processes.identify(run_id, attempt, "", processes.Identity(copy.writer_id))
     if copy.first_lines:
-        store.continue_lines(run_id, -1, attempt, copy.first_lines)
+        store.continue_lines(run_id, attempt, copy.first_lines, {})
     return attempt

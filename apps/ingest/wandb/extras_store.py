@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 import numpy as np
+from django.db.models import Q, Sum
 
 from apps.core.records import MetricRow
 from apps.core.sql import query
@@ -151,6 +152,22 @@ def stored(run_id: int, attempt: int, first: int | None, last: int | None) -> tu
     low = -(1 << 62) if first is None else first
     (found,) = query(sql, [run_id, attempt, low, 1 << 62 if last is None else last])
     return int(found[0]), int(found[1])
+
+
+def count_rows(run_id: int, attempt: int, first: int | None, last: int | None) -> int:
+    """How many rows have a step of first to last, both included.
+
+    Only blocks at the ends are opened. -- uses the primary key
+    """
+    low = -(1 << 62) if first is None else first
+    high = 1 << 62 if last is None else last
+    touched = WandbExtra.objects.filter(run_id=run_id, attempt=attempt)
+    touched = touched.filter(last_step__gte=low, first_step__lte=high)
+    inside = Q(first_step__gte=low, last_step__lte=high)
+    whole = touched.filter(inside).aggregate(n=Sum("rows"))["n"] or 0
+    axes = touched.exclude(inside).values_list("axis", flat=True).iterator(chunk_size=16)
+    steps = (decode_axis(bytes(axis)).step for axis in axes)
+    return whole + sum(int(np.count_nonzero((low <= one) & (one <= high))) for one in steps)
 
 
 def names(run_id: int) -> list[str]:

@@ -80,6 +80,25 @@ class Upsert:
 
 
 @dataclass(frozen=True, slots=True)
+class Rewind:
+    """What RewindRun asks for: that the run goes on after `step`."""
+
+    key: str
+    project: str
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rewound:
+    """What a process that rewinds a run must know. told: what it will be known by."""
+
+    project: str
+    key: str
+    config: Mapping[str, Any]
+    told: Told
+
+
+@dataclass(frozen=True, slots=True)
 class Resumable:
     """What a process that resumes must know. Counts are of lines that are stored."""
 
@@ -163,13 +182,14 @@ def upsert_of(variables: Mapping[str, Any]) -> Upsert:
     labels = {own: variables[name] for name, own in _LABELS.items() if variables.get(name)}
     if copied:
         labels = {name: said for name, said in labels.items() if name not in _OF_THE_PROCESS}
-    place, parent = _place(config), _parent(config)
-    if parent:
+    key, place, parent = text_of(variables, "name"), _place(config), _parent(config)
+    # A process that rewinds its own run says the same of it as one that forks another.
+    if parent and not parent.startswith(f"{key}?"):
         labels["wandb/forked_from"] = parent
     told = told_in(text_of(variables, "id")[:300])
     facts = facts_of(place)
     return Upsert(
-        key=text_of(variables, "name"),
+        key=key,
         project=project_of(variables),
         host=host or None,
         first=bool(host and program) and (told is not None or not variables.get("id")),
@@ -183,6 +203,17 @@ def upsert_of(variables: Mapping[str, Any]) -> Upsert:
         root=text_of(place, "root"),
         facts=facts,
     )
+
+
+def rewind_of(variables: Mapping[str, Any]) -> Rewind:
+    """The moment that a RewindRun names. BadPayload if that is no step."""
+    name, value = text_of(variables, "metricName"), variables.get("metricValue")
+    if name != "_step":
+        raise BadPayload(f'must be "_step", not "{name[:100]}"', where="resume_from")
+    if not isinstance(value, int | float) or not 0 <= value < 2**53:
+        raise BadPayload("the step must be a number of 0 or more", where="resume_from")
+    # The client cuts the fraction off in the same way.
+    return Rewind(text_of(variables, "runName"), project_of(variables), int(value))
 
 
 def _parent(config: Mapping[str, Any]) -> str:
@@ -274,7 +305,6 @@ def resume_status(found: Resumable | None) -> dict[str, Any]:
     """Where a process that resumes goes on; no bucket: there is nothing to resume."""
     if found is None:
         return {"model": {"id": "", "name": "", "entity": _entity(), "bucket": None}}
-    config = {key: {"value": value} for key, value in found.config.items() if key != "_wandb"}
     bucket = {
         "id": found.told.packed(found.key),
         "name": found.key,
@@ -285,15 +315,37 @@ def resume_status(found: Resumable | None) -> dict[str, Any]:
         "eventsLineCount": found.events,
         "historyTail": _tail(found.history_tail),
         "eventsTail": _tail(found.events_tail),
-        "config": orjson.dumps(
-            {key: value for key, value in config.items() if not key.startswith("wandb/")}
-        ).decode(),
+        "config": _wrapped(found.config),
         "tags": found.config.get("wandb/tags") or [],
         "notes": found.config.get("wandb/notes"),
         "wandbConfig": '{"t":{}}',
     }
     model = {"id": found.project, "name": found.project, "entity": _entity(), "bucket": bucket}
     return {"model": model}
+
+
+def rewound(found: Rewound) -> dict[str, Any]:
+    """The run as it is to be gone on with. Events and console count anew, the client knows no
+    number for them."""
+    run = {
+        "id": found.told.packed(found.key),
+        "name": found.key,
+        "displayName": found.config.get("wandb/name") or found.key,
+        "description": None,
+        "config": _wrapped(found.config),
+        "sweepName": None,
+        "project": {"id": found.project, "name": found.project, "entity": _entity()},
+        "historyLineCount": found.told.history,
+    }
+    return {"rewindRun": {"rewoundRun": run}}
+
+
+def _wrapped(config: Mapping[str, Any]) -> str:
+    """Configuration as the client sent it, without what is not of the user."""
+    own = {key: value for key, value in config.items() if key != "_wandb"}
+    return orjson.dumps(
+        {key: {"value": value} for key, value in own.items() if not key.startswith("wandb/")}
+    ).decode()
 
 
 def _tail(line: str) -> str:

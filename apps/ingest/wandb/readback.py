@@ -13,9 +13,9 @@ from apps.core.errors import AppError, BadPayload
 from apps.ingest.wandb import extras_store, history
 from apps.ingest.wandb.extras import above_of
 from apps.ingest.wandb.history import SYSTEM, Extras, Row, Series, Table
+from apps.ingest.wandb.lineage import line_to, newest_of
 from apps.metrics import store as metrics
 from apps.metrics.records import SeriesQuery
-from apps.rollbacks.domain.lineage import Branch, past
 from apps.runs import store as runs
 from apps.runs.records import AttemptInfo
 
@@ -48,6 +48,10 @@ class Span:
         read = metrics.read_rows(self.run_id, self.attempt, names, self.first, self.last)
         return history.table(read)
 
+    def rows(self) -> int:
+        """How many lines of W&B processes lie in it."""
+        return extras_store.count_rows(self.run_id, self.attempt, self.first, self.last)
+
     def extra_size(self) -> tuple[int, int]:
         """Packed bytes of what its rows say beside numbers, and how many rows say something."""
         return extras_store.stored(self.run_id, self.attempt, self.first, self.last)
@@ -57,22 +61,23 @@ class Span:
         return extras_store.read(self.run_id, self.attempt, self.first, self.last, only)
 
 
-def line_of(run_id: int) -> list[AttemptInfo]:
-    """The attempts that led to the newest one with rows, oldest first."""
-    known = {attempt.number: attempt for attempt in runs.attempts(run_id)}
-    newest = max((n for n, attempt in known.items() if attempt.first_step is not None), default=-1)
-    branches = [Branch(a.number, a.parent, a.fork_step) for a in known.values()]
-    return [known[stretch.attempt] for stretch in reversed(past(branches, newest))]
+def line_of(run_id: int, tip: int | None = None) -> list[AttemptInfo]:
+    """The attempts that led to `tip`, or to the newest one that logs or rewound; oldest first."""
+    attempts = runs.attempts(run_id)
+    return line_to(attempts, newest_of(attempts) if tip is None else tip)[::-1]
 
 
-def spans(run_id: int, first: int | None = None, last: int | None = None) -> list[Span]:
-    """Where the run's history lies, oldest first: of each step the newest attempt's rows.
+def spans(
+    run_id: int, first: int | None = None, last: int | None = None, tip: int | None = None
+) -> list[Span]:
+    """Where the history that led to an attempt lies (tip: as for line_of), oldest first: of each
+    step the newest attempt's rows.
 
     What an attempt logged beyond the step that the next one took over is abandoned, not history.
     """
     found: list[Span] = []
     end = last
-    for attempt in reversed(line_of(run_id)):
+    for attempt in reversed(line_of(run_id, tip)):
         if end is None or first is None or first <= end:
             found.append(Span(run_id, attempt.number, first, end))
         if attempt.fork_step is not None:
@@ -82,8 +87,12 @@ def spans(run_id: int, first: int | None = None, last: int | None = None) -> lis
 
 def last_step(run_id: int) -> int:
     """The newest step of the run's history; -1 if nothing was logged."""
-    steps = [attempt.last_step for attempt in line_of(run_id) if attempt.last_step is not None]
-    return steps[-1] if steps else -1
+    logged = {attempt.number: attempt.last_step for attempt in line_of(run_id)}
+    for span in reversed(spans(run_id)):
+        step = logged[span.attempt]
+        if step is not None:
+            return step if span.last is None else min(step, span.last)
+    return -1
 
 
 def names_of(run_id: int) -> list[str]:

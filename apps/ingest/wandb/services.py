@@ -12,12 +12,13 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from apps.accounts.records import SYSTEM, Actor
 from apps.core.clock import now_ns
 from apps.core.errors import AppError
 from apps.ingest import services, stream
 from apps.ingest.store import count
 from apps.ingest.wandb import process_store as processes
-from apps.ingest.wandb import store
+from apps.ingest.wandb import rewinds, store
 from apps.ingest.wandb.graphql import Resumable, Upsert
 from apps.ingest.wandb.lines import EVENTS, HISTORY, OUTPUT
 from apps.ingest.wandb.places import note_place
@@ -59,7 +60,7 @@ class Sender:
         return copy_name(self.copy.number) if self.copy else self.writer
 
 
-def upsert(seen: Upsert, body: bytes, writer: str = "") -> Upserted:
+def upsert(seen: Upsert, body: bytes, writer: str = "", actor: Actor = SYSTEM) -> Upserted:
     """Notes what the client says of the run.
 
     writer: id of the process if several write one run; those that start together share an attempt.
@@ -79,6 +80,8 @@ def upsert(seen: Upsert, body: bytes, writer: str = "") -> Upserted:
     with transaction.atomic():
         runs_store.lock_run(run_id)
         session = _session(run_id, seen, body, writer)
+        if seen.first and seen.told is not None and session.attempt is not None:
+            rewinds.give_up(run_id, session.attempt, seen.told, actor)
         config = dict(seen.config)
         if session.copy is not None and known is not None:
             # A copy may be older than what the run says of itself now.
@@ -178,9 +181,16 @@ def _begin(run_id: int, seen: Upsert, said: str) -> int:
     launch = LaunchSeen(SLOT, f"{at_ns} {said}", at_ns, seen.host)
     attempt = runs.register_launch(seen.key, launch)
     if seen.told is not None:
-        store.continue_lines(run_id, seen.told.attempt, attempt, seen.told.lines)
+        store.continue_lines(run_id, attempt, seen.told.lines, _tails(run_id, seen.told))
     processes.add_process(run_id, attempt, said, at_ns)
     return attempt
+
+
+def _tails(run_id: int, told: Told) -> dict[str, str]:
+    """file -> last line that a process goes on from, of those that it may be asked for."""
+    if told.step is not None:
+        return {HISTORY: f'{{"_step":{told.step}}}'}
+    return {file: tail for file, (_, tail) in store.ends(run_id, told.attempt).items()}
 
 
 def _told(run_id: int, attempt: int) -> Told:
@@ -198,8 +208,7 @@ def resumable(key: str, project: str) -> Resumable | None:
     current = processes.newest(run.id) if run else None
     if run is None or current is None or run.project not in ("", project):
         return None
-    if settings.INGEST_ACK != "commit":
-        wait_until_written(now_ns())
+    wait_for_lines()
     ends, told = store.ends(run.id, current.attempt), _told(run.id, current.attempt)
     return Resumable(
         project=run.project or project,
@@ -213,6 +222,12 @@ def resumable(key: str, project: str) -> Resumable | None:
         attempt=current.attempt,
         summary=runs_store.summaries([run.id]).get(run.id, {}),
     )
+
+
+def wait_for_lines() -> None:
+    """Returns once every line that was answered is written. Raises services.Refused (503)."""
+    if settings.INGEST_ACK != "commit":
+        wait_until_written(now_ns())
 
 
 def wait_until_written(asked_ns: int) -> None:

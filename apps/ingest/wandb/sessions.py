@@ -17,7 +17,7 @@ from apps.ingest.wandb.lines import EVENTS, HISTORY, OUTPUT, Piece, origin_ns, s
 
 ENTITY: Final = "lastgood"
 _NAMED = re.compile(rf"{ENTITY}-(sync-)?(\d{{1,9}})")
-_TOLD = re.compile(r".+~(\d{1,9})~(\d{1,18})~(\d{1,18})~(\d{1,18})")
+_TOLD = re.compile(r".+~(\d{1,9})~(\d{1,18})~(\d{1,18})~(\d{1,18})(?:~after(\d{1,16}))?")
 SAME_ORIGIN_NS: Final = 2_000_000_000
 """Lines of one process give its start within 0.3 s of each other (seen with wandb 0.31.0); a
 process cannot end and its successor log within this time."""
@@ -66,12 +66,16 @@ def copy_number(writer: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a process that resumes was told: whom it follows and how many lines there are."""
+    """What a process that resumes was told: whom it follows and how many lines there are.
+
+    step: of a run that is rewound, the last one that stays; None: all of them stay.
+    """
 
     attempt: int
     history: int
     events: int
     output: int
+    step: int | None = None
 
     @property
     def lines(self) -> dict[str, int]:
@@ -80,13 +84,17 @@ class Told:
 
     def packed(self, key: str) -> str:
         """The id of the run as this process is told it."""
-        return f"{key}~{self.attempt}~{self.history}~{self.events}~{self.output}"
+        after = "" if self.step is None else f"~after{self.step}"
+        return f"{key}~{self.attempt}~{self.history}~{self.events}~{self.output}{after}"
 
 
 def told_in(run_id: str) -> Told | None:
     """What the process was told that names its run so; None if that was nothing."""
     found = _TOLD.fullmatch(run_id)
-    return Told(*(int(part) for part in found.groups())) if found else None
+    if found is None:
+        return None
+    attempt, history, events, output = (int(part) for part in found.groups()[:4])
+    return Told(attempt, history, events, output, None if found[5] is None else int(found[5]))
 
 
 @dataclass(frozen=True, slots=True)

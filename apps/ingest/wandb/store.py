@@ -52,9 +52,10 @@ class FreshLines:
     rewritten: int = 0
 
 
-def continue_lines(run_id: int, before: int, attempt: int, first_lines: Mapping[str, int]) -> None:
-    """The lines of `attempt` are numbered from `first_lines` on, behind those of `before`."""
-    tails = {file: tail for file, (_, tail) in ends(run_id, before).items()}
+def continue_lines(
+    run_id: int, attempt: int, first_lines: Mapping[str, int], tails: Mapping[str, str]
+) -> None:
+    """The lines of `attempt` are numbered from `first_lines` on. tails: file -> line before."""
     rows = [
         WandbFile(
             run_id=run_id,

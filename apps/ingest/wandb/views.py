@@ -24,7 +24,7 @@ from apps.ingest import services
 from apps.ingest.envelope import Envelope, batch_id
 from apps.ingest.store import count
 from apps.ingest.views import body_of, door, encoding_of, run_id_of
-from apps.ingest.wandb import alerts, artifact_doors, copies, downloads, graphql, uploads
+from apps.ingest.wandb import alerts, artifact_doors, copies, downloads, graphql, rewinds, uploads
 from apps.ingest.wandb import services as wandb
 from apps.ingest.wandb.putting import received, refused
 from apps.ingest.wandb.reading import READS
@@ -87,7 +87,7 @@ def query(request: HttpRequest, actor: Actor) -> HttpResponse:
 
 def _upsert(request: HttpRequest, actor: Actor, asked: graphql.Operation) -> dict[str, Any]:
     seen = graphql.upsert_of(asked.variables)
-    done = wandb.upsert(seen, request.body, _client_id(request))
+    done = wandb.upsert(seen, request.body, _client_id(request), actor)
     return graphql.upserted(seen, done.session, inserted=done.inserted)
 
 
@@ -163,11 +163,11 @@ def _stopped(request: HttpRequest, actor: Actor, asked: graphql.Operation) -> di
 
 
 def _rewind(request: HttpRequest, actor: Actor, asked: graphql.Operation) -> dict[str, Any]:
-    raise AppError(
-        "Lastgood drops no step, so a run is not rewound",
-        where="resume_from",
-        hint="wandb.init(id=...) without resume opens the next attempt; run.log(step=) begins it",
-    )
+    """Changes nothing, so that it may be asked again: the UpsertBucket that follows opens the
+    attempt."""
+    wanted = graphql.rewind_of(asked.variables)
+    wandb.wait_for_lines()
+    return graphql.rewound(rewinds.find(wanted))
 
 
 _ANSWERS: dict[str, Answer] = {

@@ -126,3 +126,16 @@ def test_the_page_of_checkpoints_says_what_it_was_logged_as(door, reader):
     assert "s3://bucket/step-90" in page
     assert "logged as ckpt (model): best" in page
     assert "its path says step 90, its metadata says 100, the W&amp;B step says 101" in page
+
+
+def test_an_alias_is_shown_where_it_was_given_last(door, run_id):
+    """As W&B has it: `latest` is one version, not each that once was."""
+    steps = (100, 200)
+    for step in steps:
+        alias = {"artifactCollectionName": "ckpt"}
+        aliases = [alias | {"alias": "latest"}, alias | {"alias": f"step-{step}"}]
+        where = manifest(f"file:///ckpt/step-{step}")
+        door.log(where, clientID=str(step), digest=str(step), aliases=aliases)
+    shown = artifacts_store.by_checkpoint(run_id)
+    names = [shown[0, step][0].logged.aliases for step in steps]
+    assert names == [("step-100",), ("latest", "step-200")]

@@ -3,6 +3,7 @@
 import itertools
 import math
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -26,6 +27,20 @@ def test_the_learning_rate_bump_is_an_explosion_with_its_numbers():
     assert (summary.kind, summary.page, summary.onset_step) == ("explosion", True, 1001)
     assert summary.title == "Loss 0.97 -> 3.65 since step 1,001"
     assert summary.series == "train/loss"
+
+
+@pytest.mark.parametrize(
+    ("series", "words"),
+    [
+        ("Loss/train", "Loss"),
+        ("l2_norm/grad/global", "Grad norm"),
+        ("train_loss", "Train loss"),
+        ("model/my_loss", "My loss"),
+    ],
+)
+def test_a_title_says_which_series_also_where_the_last_part_of_its_name_does_not(series, words):
+    summary = summarise([replace(explosion(), series=series)])
+    assert summary.title == f"{words} 0.97 -> 3.65 since step 1,001"
 
 
 def test_the_corrupted_rank_is_one_level_shift_that_names_it():

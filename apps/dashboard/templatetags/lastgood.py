@@ -13,6 +13,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from apps.core.records import Candidate
+from apps.runs.records import RunInfo
 
 register = template.Library()
 
@@ -194,6 +195,13 @@ def choice(candidate: Candidate) -> str:
 def arrows(text: str) -> str:
     """Titles are ASCII for mail subjects; on a page the arrow is one."""
     return text.replace(" -> ", " → ")
+
+
+@register.filter
+def given_name(run: RunInfo) -> str:
+    """What a person called the run in W&B, "" if that is its key or nothing."""
+    name = str(run.config.get("wandb/name") or "")
+    return "" if name == run.key else name
 
 
 @register.filter

@@ -13,6 +13,7 @@ from apps.incidents.domain.correlate import FAILURE_KINDS, healed, loudness
 from apps.incidents.domain.incident import Hypothesis
 from apps.incidents.domain.suspects import apart_ranks, merge_suspects
 from apps.metrics.domain.layer_keys import recogniser
+from apps.metrics.domain.roles import in_words
 
 # The most telling first: a dead job before a broken number, a broken number before a bad one,
 # a jump before a drift, the whole job before one rank, what hurts before what only hints.
@@ -149,7 +150,7 @@ def _spoken(series: str) -> str:
     layer = recogniser().recognise(series)
     if layer is not None:
         return layer.words[:1].upper() + layer.words[1:]
-    return series.rsplit("/", 1)[-1].replace("_", " ").capitalize()
+    return in_words(series).capitalize()
 
 
 def _is_number(value: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import zstandard
 from django.db.models import Sum
@@ -66,11 +66,19 @@ def artifacts(run_id: int, limit: int = 1_000) -> list[ArtifactInfo]:
 
 
 def by_checkpoint(run_id: int) -> dict[tuple[int, int], list[ArtifactInfo]]:
-    """(attempt, step) of a checkpoint -> the artifacts it was logged as, newest first."""
+    """(attempt, step) of a checkpoint -> the artifacts it was logged as, newest first.
+
+    An alias stands where it was given last, as in W&B.
+    """
     found = dict[tuple[int, int], list[ArtifactInfo]]()
+    given = set[tuple[str, str]]()
     for artifact in artifacts(run_id):
+        logged = artifact.logged
+        own = tuple(alias for alias in logged.aliases if (logged.name, alias) not in given)
+        given.update((logged.name, alias) for alias in own)
         if artifact.step is not None:
-            found.setdefault((artifact.attempt, artifact.step), []).append(artifact)
+            shown = replace(artifact, logged=replace(logged, aliases=own))
+            found.setdefault((artifact.attempt, artifact.step), []).append(shown)
     return found
 
 

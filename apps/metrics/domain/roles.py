@@ -271,6 +271,15 @@ def model_signals(keys: Iterable[str]) -> list[str]:
     return [key for key in found if not key.startswith(FROM_LOG)] or found
 
 
+def in_words(name: str) -> str:
+    """A series in a few words: its last part ("train/local_loss" -> "local loss"), or its role
+    where that part alone says nothing ("Loss/train" -> "loss")."""
+    plain = spoken(name)
+    tail = plain.rpartition("/")[2]
+    role = next((role for role in ROLES if plain in role.known), None)
+    return tail if role is None or tail in role.known else role.slug.replace("_", " ")
+
+
 def _own_name(key: str) -> str:
     return key.removeprefix(FROM_LOG)
 

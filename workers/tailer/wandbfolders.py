@@ -22,7 +22,7 @@ REST_S = 600.0
 OLD_AT_ONCE = 16
 """Files that have been silent for REST_S are taken up so many at a time: live ones come first."""
 LOOKS = 100
-"""Resting files, and folders without a file, that are looked at in one round."""
+"""Resting files, waiting ones, and folders without a file, that are looked at in one round."""
 _SETTLED_NS = 2_000_000_000
 """A folder that changed this shortly before it was listed is listed again: clocks are coarse."""
 
@@ -46,7 +46,8 @@ class WandbStream:
 class WandbFiles:
     """The `.wandb` files at or below some paths. active: those to read now, oldest first.
 
-    run: key of the run they all belong to; "" takes the W&B run id of each file.
+    run: key of the run they all belong to; "" takes the W&B run id of each file. Of a file that
+    waits it is known when it had last changed, as it was seen in turn.
     """
 
     def __init__(self, given: tuple[Path, ...], run: str, places: Mapping[str, Place]) -> None:
@@ -54,7 +55,7 @@ class WandbFiles:
         self._given, self._run, self._places = given, run, places
         self._folders = _Folders()
         self._known: set[Path] = set()
-        self._waiting: list[Path] = []
+        self._waiting: dict[Path, float] = {}
         self._resting: deque[WandbStream] = deque()
 
     @property
@@ -78,7 +79,7 @@ class WandbFiles:
         for path in self._found():
             if path not in self._known:
                 self._known.add(path)
-                self._waiting.append(path)
+                self._waiting[path] = _changed_s(path)
         self._take_up()
 
     def _found(self) -> Iterator[Path]:
@@ -90,19 +91,19 @@ class WandbFiles:
 
     def _take_up(self) -> None:
         """Files that grow at once, with the older ones of their run before them; few old ones."""
-        if not self._waiting:
-            return
+        for path in list(islice(self._waiting, LOOKS)):
+            del self._waiting[path]
+            self._waiting[path] = _changed_s(path)
         now_s = time.time()
-        fresh = {run_id(path) for path in self._waiting if now_s - _changed_s(path) < REST_S}
+        fresh = {
+            run_id(path) for path, changed_s in self._waiting.items() if now_s - changed_s < REST_S
+        }
         room = OLD_AT_ONCE - len(self.active)
-        left = []
-        for path in sorted(self._waiting, key=_by_start):
+        for path in sorted(self._waiting, key=_by_start) if fresh or room > 0 else ():
             if run_id(path) in fresh or room > 0:
                 room -= run_id(path) not in fresh
                 self.active[path] = self._stream(path)
-            else:
-                left.append(path)
-        self._waiting = left
+                del self._waiting[path]
 
     def _stream(self, path: Path) -> WandbStream:
         sent_itself = (

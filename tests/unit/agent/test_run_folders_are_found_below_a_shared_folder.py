@@ -9,9 +9,10 @@ from apps.core.errors import AppError
 from apps.ingest.wandb.descriptor import MESSAGES
 from tests.agents import Running, append, config, send_once, wait_until
 from tests.wandb_records import frame, history, record
+from workers.tailer import wandbfolders
 from workers.tailer.__main__ import config_of, parser
 from workers.tailer.followed import Place
-from workers.tailer.wandbfolders import OLD_AT_ONCE, REST_S, WandbFiles
+from workers.tailer.wandbfolders import LOOKS, OLD_AT_ONCE, REST_S, WandbFiles
 
 LONG_AGO_S = time.time() - 10 * REST_S
 
@@ -195,3 +196,21 @@ def test_other_sources_need_a_run_key(tmp_path):
     assert config_of(parser().parse_args([*words, "--wandb", "w"])).run == ""
     with pytest.raises(AppError, match=r"only \.wandb files say which run they are of"):
         config_of(parser().parse_args([*words, "--torchrun", "t"]))
+
+
+def test_files_that_wait_are_looked_at_in_turn(tmp_path, monkeypatch):
+    for number in range(3 * LOOKS):
+        path = run_folder(tmp_path, f"offline-run-{number:04d}-{number}", [])
+        os.utime(path, (LONG_AGO_S, LONG_AGO_S))
+    files = WandbFiles((tmp_path,), "", {})
+    files.look()
+    asked = []
+    real = wandbfolders._changed_s
+    monkeypatch.setattr(wandbfolders, "_changed_s", lambda path: asked.append(path) or real(path))
+    files.look()
+    assert len(asked) == LOOKS
+    grown = tmp_path / "offline-run-0299-299" / "run-299.wandb"
+    os.utime(grown)
+    files.look()
+    files.look()
+    assert grown in files.active

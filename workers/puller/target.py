@@ -22,6 +22,8 @@ _LOCAL: Final = {"127.0.0.1", "localhost", "::1"}
 ENTITY: Final = "puller"
 """None that Lastgood gives to a process: what comes under it belongs to the newest one."""
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 60.0
+MOST_ERRORS = 5
+"""500 is no outage: so often in a row it is about what was sent, and other runs must not wait."""
 Lines = Mapping[str, tuple[int, Sequence[str]]]
 """File -> (number of the first line, lines)."""
 
@@ -114,7 +116,7 @@ class Target:
 
     def _post(self, path: str, body: Mapping[str, Any], **how: Any) -> Mapping[str, Any]:
         content = json.dumps(body).encode()
-        failures = 0
+        failures = errors = 0
         while True:
             try:
                 response = self._client.post(path, content=content, **how)
@@ -123,7 +125,9 @@ class Target:
                 answer = Answer(Verdict.LATER, 0, f"{type(error).__name__}: {error}")
             if answer.verdict is Verdict.TAKEN:
                 return answer.body or {}
-            if answer.verdict is Verdict.NEVER or answer.status in (401, 403):
+            errors = errors + 1 if answer.status == 500 else 0
+            refused = answer.verdict is Verdict.NEVER or answer.status in (401, 403)
+            if refused or errors == MOST_ERRORS:
                 raise Refused(f"{answer.status}: {answer.message}", where=path)
             failures += 1
             log.warning("Lastgood: %s; trying again", answer.message or answer.status)

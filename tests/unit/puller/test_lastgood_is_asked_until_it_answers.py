@@ -62,6 +62,14 @@ def test_a_refusal_is_told_at_once(status):
     assert len(asked) == 1
 
 
+def test_what_fails_again_and_again_is_given_up_for_now(monkeypatch):
+    monkeypatch.setattr("workers.puller.target.MOST_ERRORS", 2)
+    target, asked, _ = target_of(httpx.Response(500), *[httpx.Response(500, text="a fault")] * 9)
+    with pytest.raises(Refused, match="500: a fault"):
+        target.send(SPOT, {})
+    assert len(asked) == 2
+
+
 def test_an_error_under_200_is_a_refusal():
     target, _, _ = target_of({"data": None, "errors": [{"message": "is taken by the project x"}]})
     with pytest.raises(Refused, match="is taken by"):

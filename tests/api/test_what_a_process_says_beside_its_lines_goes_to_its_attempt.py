@@ -87,7 +87,7 @@ def test_an_alert_of_one_of_several_writers_goes_to_their_attempt(ask, alerts):
 @pytest.mark.parametrize(
     ("operation", "variables"),
     [
-        ("CreateRunFiles", {"entity": COPY, "run": "r1", "files": ["config.yaml"]}),
+        ("CreateRunFiles", {"entity": COPY, "run": "r1", "files": ["config.yaml", "media/a"]}),
         ("CreateArtifact", {"input": ASKED | {"entityName": COPY}}),
     ],
 )
@@ -96,6 +96,7 @@ def test_what_a_copy_uploads_waits_for_its_attempt(ask, monkeypatch, operation, 
     ask("UpsertBucket", **COPIED)
     answer = ask(operation, **variables)
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+    assert counters(runs.ensure_run("r1")) == {}
     monkeypatch.setattr(copies, "UPLOAD_PATIENCE_NS", 0)
     assert ask(operation, **variables).json()["data"]
 

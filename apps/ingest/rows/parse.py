@@ -6,7 +6,6 @@ import csv
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Annotated, Any, Final, Literal
 
@@ -16,7 +15,7 @@ from apps.core.errors import BadPayload
 from apps.core.records import MetricRow
 from apps.ingest import frames
 from apps.ingest.pieces import PieceHeader, open_pieces
-from apps.ingest.wandb.values import Numbers, decode_all, step_of
+from apps.ingest.wandb.values import Numbers, decode_all, iso_ns, step_of
 
 MAX_KEY_CHARS = 400
 STEP_KEYS: Final = (
@@ -209,7 +208,7 @@ def _time(found: Mapping[str, Any]) -> int | None:
     """Unix nanoseconds of the first field that can only be a time."""
     for key in TIME_KEYS:
         value = found.get(key)
-        stamp = _iso_ns(value) if isinstance(value, str) else _unix_ns(value)
+        stamp = _unix_ns(iso_ns(value) if isinstance(value, str) else value)
         if stamp is not None:
             return stamp
     return None
@@ -223,12 +222,3 @@ def _unix_ns(value: Any) -> int | None:
             whole = int(value)
             return whole * unit + round((value - whole) * unit)
     return None
-
-
-def _iso_ns(text: str) -> int | None:
-    try:
-        at = datetime.fromisoformat(text)
-        seconds = at.replace(tzinfo=at.tzinfo or UTC).timestamp()
-    except (ValueError, OverflowError):
-        return None
-    return _unix_ns(seconds)

@@ -6,7 +6,6 @@ import json
 import zlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import orjson
@@ -17,7 +16,7 @@ from apps.ingest import frames
 from apps.ingest.wandb.extras import extra_of
 from apps.ingest.wandb.parse import ConsoleLine, SystemSample
 from apps.ingest.wandb.uniform import uniform_rows
-from apps.ingest.wandb.values import LAST_TIME_S, Numbers, nanoseconds, step_of, storable
+from apps.ingest.wandb.values import LAST_TIME_S, Numbers, iso_ns, nanoseconds, step_of, storable
 
 HISTORY: Final = "wandb-history.jsonl"
 EVENTS: Final = "wandb-events.jsonl"
@@ -25,7 +24,6 @@ SUMMARY: Final = "wandb-summary.json"
 OUTPUT: Final = "output.log"
 NUMBERED: Final = (HISTORY, EVENTS, OUTPUT)
 _LAST_LINE = 2**53
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,20 +188,10 @@ def _console_line(line: str, now_ns: int) -> ConsoleLine:
     else:
         stream = "stderr" if line.startswith("ERROR ") else "stdout"
         stamp, _, text = line.removeprefix("ERROR ").partition(" ")
-        if _iso_ns(stamp) is None:
+        if iso_ns(stamp) is None:
             text = line
     text = text.rstrip("\r\n").replace("\n", " ").replace("\x00", "\ufffd")
-    return ConsoleLine(_iso_ns(stamp) or now_ns, stream, text)
-
-
-def _iso_ns(stamp: str) -> int | None:
-    try:
-        at = datetime.fromisoformat(stamp)
-    except ValueError:
-        return None
-    since = at.replace(tzinfo=at.tzinfo or UTC) - _EPOCH
-    time_ns = since // timedelta(microseconds=1) * 1_000
-    return time_ns if 0 < time_ns < LAST_TIME_S * 1_000_000_000 else None
+    return ConsoleLine(iso_ns(stamp) or now_ns, stream, text)
 
 
 def summary_of(lines: Sequence[str]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
@@ -16,6 +17,7 @@ from apps.metrics.domain.steps import LAST_STEP
 
 MAX_DEPTH = 32
 LAST_TIME_S = 9_000_000_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 UNREADABLE = object()
 NAMED_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _USUAL = {float, int}
@@ -164,6 +166,17 @@ def nanoseconds(seconds: Any) -> int | None:
         return None
     whole = int(seconds)
     return whole * 1_000_000_000 + round((seconds - whole) * 1e9)
+
+
+def iso_ns(text: str) -> int | None:
+    """The time of a stamp of ISO 8601, UTC unless it says otherwise; None if it is none."""
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    since = at.replace(tzinfo=at.tzinfo or UTC) - _EPOCH
+    time_ns = since // timedelta(microseconds=1) * 1_000
+    return time_ns if 0 < time_ns < LAST_TIME_S * 1_000_000_000 else None
 
 
 def put_together(

@@ -112,22 +112,23 @@ def _files(request: HttpRequest, actor: Actor, asked: graphql.Operation) -> dict
     names = [name[:1_000] for name in graphql.texts_of(asked.variables, "files", 10_000)]
     picky = request.headers.get("User-Agent", "").startswith(CAN_SKIP)
     skipped = [name for name in names if picky and name not in uploads.KEPT]
+    refused = len(skipped) == len(names) or len(skipped) > MAX_SKIPPED
+    entity = graphql.text_of(asked.variables, "entity", "entityName")
+    sender = None if refused else copies.uploader(run.id, entity, _client_id(request))
     if skipped:
         uploads.drop(run.id, skipped)
-    if len(skipped) == len(names) or len(skipped) > MAX_SKIPPED:
+    if sender is None:
         raise AppError("Lastgood keeps no media and no large files", hint="see docs/wandb.md")
-    entity = graphql.text_of(asked.variables, "entity", "entityName")
-    attempt = copies.uploader(run.id, entity, _client_id(request)).attempt
-    without = frozenset(skipped)
+    without, number = frozenset(skipped), sender.attempt or 0
     targets = [
-        ("", None) if name in without else (name, _upload_url(request, key, attempt, name))
+        ("", None) if name in without else (name, _upload_url(request, key, number, name))
         for name in names
     ]
     return graphql.file_targets(key, targets)
 
 
-def _upload_url(request: HttpRequest, key: str, attempt: int | None, name: str) -> str:
-    ticket = signing.dumps([key, attempt or 0, name], salt=UPLOAD_SALT, compress=True)
+def _upload_url(request: HttpRequest, key: str, attempt: int, name: str) -> str:
+    ticket = signing.dumps([key, attempt, name], salt=UPLOAD_SALT, compress=True)
     return request.build_absolute_uri(reverse("wandb-upload", args=[ticket]))
 
 

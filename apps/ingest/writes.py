@@ -168,6 +168,7 @@ def write_logs(envelope: Envelope, batch: LogBatch) -> Written:
         "job_lines_without_step": sum(part.unplaced_job_lines for part in parsed),
         "invalid_utf8_bytes": sum(part.invalid_utf8_bytes for part in parsed),
         "truncated_lines": sum(part.truncated_lines for part in parsed),
+        "partial_lines": sum(segment.partial for segment, _ in batch.segments),
     }
     return Written(told.attempts | {attempt}, counts)
 
@@ -206,6 +207,7 @@ def _parse(run_id: int, attempt: int, batch: LogBatch) -> list[ParsedSegment]:
                 generation=segment.generation,
                 previous_ns=previous.get((segment.source, segment.generation)),
                 time_shift_ns=batch.time_shift_ns,
+                partial=segment.partial,
             ),
             data,
         )

@@ -87,3 +87,12 @@ def test_numbers_of_ranks_in_bytes_that_come_again_double_nothing(run_id):
     more = b"[rank0] train: step 4 local_loss=1.5\n"
     send(run_id, segment(0, data + more))
     assert store.counters(run_id)["points"] == 5
+
+
+def test_a_line_that_is_sent_in_parts_gives_no_cut_number(run_id):
+    data = progress(1, 3)
+    at = data.rindex(b"loss: ") + 9
+    header, first = segment(0, data[:at])
+    send(run_id, (header | {"partial": True}, first), segment(0, data[at:], offset=at))
+    assert losses(run_id) == expected(1, 2)
+    assert store.counters(run_id)["partial_lines"] == 1

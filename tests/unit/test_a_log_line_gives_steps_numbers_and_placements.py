@@ -71,3 +71,14 @@ def test_an_init_line_without_host_takes_the_agents_node():
         "[2026-11-29 19:07:35,348] [INFO] [rank 2] init done world=4 pid=28710\n"
     ).placements
     assert (fact.rank, fact.node, fact.pid, fact.world_size) == (2, "gpu-b02", 28710, 4)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [HEAD + "step 700 local_loss=1.40494", "steps: 10 loss: 8.1234 iter time (s): 0.123"],
+)
+def test_a_line_that_is_not_whole_tells_no_numbers(line):
+    """Its last number may be cut: 1.4 is not 1.40494."""
+    assert len([*parse(line).metrics, *parse(line).job]) == 1
+    cut = parse(f"step 1 begins\n{line[:-3]}", partial=True)
+    assert (cut.metrics, cut.job, len(cut.lines)) == ([], [], 2)

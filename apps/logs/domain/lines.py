@@ -44,6 +44,7 @@ class SegmentMeta:
     inside `generation` (counts up when the file is rotated or truncated). seen_ns: agent's clock
     when it read the bytes. previous_ns: time of the last line stored of this file, if known.
     time_shift_ns: added to every time (a replay moves its data to now); previous_ns has it already.
+    partial: the last line is not whole: it is text, and tells no numbers.
     """
 
     source: str
@@ -55,6 +56,7 @@ class SegmentMeta:
     generation: int = 0
     previous_ns: int | None = None
     time_shift_ns: int = 0
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +132,10 @@ class _Parser:
         clock = Clock(self.meta.seen_ns, self.policy.zone_offset_s)
         heads = read_headers(texts, clock, tee=self.tee)
         table = self.table(texts, raws, heads)
-        self.facts(heads.body, table)
+        whole = heads.body[:-1] if self.meta.partial else heads.body
+        self.facts(whole, table)
         formats = formats_in(data)
-        job, unplaced = job_rows(heads.body, table.time_ns, formats) if formats else ([], 0)
+        job, unplaced = job_rows(whole, table.time_ns, formats) if formats else ([], 0)
         return ParsedSegment(
             meta=self.meta,
             end=self.meta.offset + len(data),
@@ -229,8 +232,8 @@ class _Parser:
 
     def facts(self, bodies: list[str], table: LineTable) -> None:
         """Metrics and placements of the lines that may carry them."""
-        for number, (step, rank) in enumerate(zip(table.step, table.rank, strict=True)):
-            body = bodies[number]
+        for number, body in enumerate(bodies):
+            step, rank = table.step[number], table.rank[number]
             if step is not None:
                 self.numbers(body, table.time_ns[number], step, rank)
                 self.metric_lines += [number] * (len(self.metrics) - len(self.metric_lines))

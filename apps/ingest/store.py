@@ -11,6 +11,7 @@ from django.db import connection
 from django.db.models import Count, F, Q, Sum
 
 from apps.core.errors import AppError
+from apps.core.sql import execute, query
 from apps.ingest.envelope import Envelope
 from apps.ingest.models import Analysis, Counter, Quarantine
 
@@ -206,17 +207,22 @@ def analysis_to_do(run_id: int, attempt: int, now_ns: int) -> int | None:
 
     Hold the run's row: then nobody writes or analyses between this answer and end_analysis().
     """
-    rows = Analysis.objects.filter(run_id=run_id, attempt=attempt)
-    due = rows.filter(~Q(written=F("seen")) | Q(again_at_ns__lte=now_ns))
-    return due.values_list("written", flat=True).first()
+    sql = """
+        SELECT written FROM ingest_analysis
+         WHERE run_id = %s AND attempt = %s AND (written <> seen OR again_at_ns <= %s)
+    """
+    found = query(sql, [run_id, attempt, now_ns])
+    return int(found[0][0]) if found else None
 
 
 def end_analysis(
     run_id: int, attempt: int, *, seen: int, now_ns: int, again_at_ns: int | None
 ) -> None:
     """The attempt is analysed through `seen` batches; look again at again_at_ns if given."""
-    Analysis.objects.filter(run_id=run_id, attempt=attempt).update(
-        seen=seen, analysed_ns=now_ns, again_at_ns=again_at_ns, error=""
+    execute(
+        "UPDATE ingest_analysis SET seen = %s, analysed_ns = %s, again_at_ns = %s, error = ''"
+        " WHERE run_id = %s AND attempt = %s",
+        [seen, now_ns, again_at_ns, run_id, attempt],
     )
 
 

@@ -8,17 +8,23 @@ from typing import Any
 
 import orjson
 from django.db import connection
-from django.db.models import Case, F, Max, Min, Q, Subquery, When
-from django.db.models.functions import Greatest, Least
+from django.db.models import F, Max, Min, Q, Subquery
+from django.db.models.functions import Least
 from django.utils import timezone
 
-from apps.core.sql import query
+from apps.core.sql import execute, query
 from apps.runs.domain.state import run_state
 from apps.runs.models import Attempt, Launch, Placement, Run
 from apps.runs.records import AttemptInfo, LaunchSeen, PlacementInfo, Progress, RunInfo, Start
 
 MAX_ATTEMPTS = 1_000
 LIVE = timedelta(hours=1)
+
+_TOLD = (
+    "run_id", "number", "parent", "fork_step", "first_step", "last_step", "started_ns", "last_ns",
+    "last_row_ns", "exit_code", "failed", "continued_by",
+)  # fmt: skip
+"""The columns of an attempt without its summary, which may be large."""
 
 MAX_SAID_BYTES = 4 << 20
 """How large the configuration of a run, or the summary of an attempt, may grow (as jsonb)."""
@@ -38,8 +44,7 @@ def lock_run(run_id: int) -> None:
 
 def lock_runs(run_ids: Collection[int]) -> None:
     """The same for several runs, in the order of their ids: no two writers wait in a circle."""
-    rows = Run.objects.select_for_update().filter(pk__in=run_ids).order_by("pk")
-    list(rows.values_list("pk", flat=True))
+    query("SELECT 1 FROM runs_run WHERE id = ANY(%s) ORDER BY id FOR UPDATE", [list(run_ids)])
 
 
 def _newest(run_ids: Sequence[int]) -> dict[int, Attempt]:
@@ -178,10 +183,14 @@ def attempts(run_id: int) -> list[AttemptInfo]:
 
 def attempt(run_id: int, number: int | None) -> AttemptInfo | None:
     """One attempt, or the newest; None if there is none. -- uses the primary key"""
-    rows = Attempt.objects.filter(run_id=run_id).order_by("-number")
-    wanted = rows if number is None else rows.filter(number=number)
-    row = wanted.annotate(newest=Subquery(rows.values("number")[:1])).first()
-    return _attempt_info(row, row.newest) if row else None
+    newest = "(SELECT max(number) FROM runs_attempt WHERE run_id = %s)"
+    sql = (
+        f"SELECT {', '.join(_TOLD)}, {newest} FROM runs_attempt"  # noqa: S608
+        f" WHERE run_id = %s AND number = coalesce(%s, {newest})"
+    )
+    for *told, last in query(sql, [run_id, run_id, number, run_id]):
+        return _attempt_info(Attempt(**dict(zip(_TOLD, told, strict=True))), last)
+    return None
 
 
 def open_attempt(
@@ -257,25 +266,30 @@ def add_launch(run_id: int, attempt: int, launch: LaunchSeen) -> None:
     begin_earlier(run_id, attempt, launch.started_ns)
 
 
+_WIDEN = """
+    UPDATE runs_attempt SET
+      first_step = LEAST(first_step, %s), last_step = GREATEST(last_step, %s),
+      fork_step = CASE WHEN parent IS NOT NULL THEN LEAST(fork_step, %s) END,
+      last_ns = GREATEST(last_ns, %s), last_row_ns = GREATEST(last_row_ns, %s),
+      exit_code = coalesce(%s, exit_code)
+    WHERE run_id = %s AND number = %s
+"""
+
+
+def _ranges(progress: Progress) -> tuple[int | None, ...]:
+    """What _WIDEN takes."""
+    first, code = progress.first_step, progress.exit_code
+    return first, progress.last_step, first, progress.last_ns, progress.last_row_ns, code
+
+
 def note_progress(run_id: int, attempt: int, progress: Progress, now: datetime) -> list[str]:
     """Widens the attempt's step and time range; the first row of a restart sets its fork step.
 
     Ranges only ever grow, so the order of batches does not matter. GREATEST and LEAST skip NULL.
     What was not kept, because the run would say more than MAX_SAID_BYTES: "summary", "config".
     """
-    changes: dict[str, Any] = {
-        name: Greatest(F(name), value)
-        for name in ("last_step", "last_ns", "last_row_ns")
-        if (value := getattr(progress, name)) is not None
-    }
-    if progress.first_step is not None:
-        changes["first_step"] = Least(F("first_step"), progress.first_step)
-        fork = Least(F("fork_step"), progress.first_step)
-        changes["fork_step"] = Case(When(parent__isnull=False, then=fork))
-    if progress.exit_code is not None:
-        changes["exit_code"] = progress.exit_code
-    if changes:
-        Attempt.objects.filter(run_id=run_id, number=attempt).update(**changes)
+    if any(value is not None for value in _ranges(progress)):
+        execute(_WIDEN, [*_ranges(progress), run_id, attempt])
     lost = []
     if progress.summary:
         where = "run_id = %s AND number = %s"
@@ -288,8 +302,11 @@ def note_progress(run_id: int, attempt: int, progress: Progress, now: datetime) 
 
 def _note_run(run_id: int, progress: Progress, now: datetime) -> bool:
     """A project once said stays; world size and configuration follow the latest statement."""
-    size = {"world_size": progress.world_size} if progress.world_size else {}
-    Run.objects.filter(pk=run_id).update(last_contact_at=now, **size)
+    execute(
+        "UPDATE runs_run SET last_contact_at = %s, world_size = coalesce(%s, world_size)"
+        " WHERE id = %s",
+        [now, progress.world_size or None, run_id],
+    )
     if progress.project:
         Run.objects.filter(pk=run_id, project="").update(project=progress.project[:200])
     if not progress.config:
@@ -359,5 +376,5 @@ def rank_count(run_id: int, attempt: int) -> int:
 
 def last_step(run_id: int, attempt: int) -> int | None:
     """The newest step of an attempt. -- uses the primary key"""
-    found = Attempt.objects.filter(run_id=run_id, number=attempt)
-    return found.values_list("last_step", flat=True).first()
+    sql = "SELECT last_step FROM runs_attempt WHERE run_id = %s AND number = %s"
+    return next((step for (step,) in query(sql, [run_id, attempt])), None)

@@ -11,8 +11,7 @@ import numpy as np
 from django.db.models import Q, Sum
 
 from apps.core.records import MetricRow
-from apps.core.sql import query
-from apps.ingest.models import Counter as RunCounter
+from apps.core.sql import execute, query
 from apps.ingest.models import WandbExtra
 from apps.ingest.wandb import extras
 from apps.ingest.wandb.extras import Extra
@@ -53,13 +52,26 @@ def add(run_id: int, attempt: int, rows: Sequence[MetricRow]) -> Counter[str]:
         before, freed = _take_small(run_id, attempt)
         placed = before + placed
     blocks = [_block(run_id, attempt, part) for part in _parts(placed)]
-    WandbExtra.objects.bulk_create(blocks)
+    for block in blocks:
+        _insert(block)
     return Counter({BYTES: sum(block.stored_bytes for block in blocks) - freed})
 
 
+def _insert(block: WandbExtra) -> None:
+    execute(
+        "INSERT INTO ingest_wandbextra (run_id, attempt, last_step, first_step, rows, stored_bytes,"
+        " names, axis, runtime, extra) VALUES (%s, %s, %s, %s, %s, %s, %s::text[], %s, %s, %s)",
+        [block.run_id, block.attempt, block.last_step, block.first_step, block.rows,
+         block.stored_bytes, block.names, block.axis, block.runtime, block.extra],
+    )  # fmt: skip
+
+
 def _bytes_of(run_id: int) -> int:
-    rows = RunCounter.objects.filter(run_id=run_id, name=BYTES)
-    return rows.values_list("value", flat=True).first() or 0
+    """-- uses the primary key"""
+    found = query(
+        "SELECT value FROM ingest_counter WHERE run_id = %s AND name = %s", [run_id, BYTES]
+    )
+    return int(found[0][0]) if found else 0
 
 
 def _take_small(run_id: int, attempt: int) -> tuple[list[Placed], int]:

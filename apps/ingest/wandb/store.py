@@ -8,8 +8,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import orjson
+
 from apps.core.errors import BadPayload
-from apps.core.sql import query
+from apps.core.sql import execute, query
 from apps.ingest.models import WandbFile
 from apps.ingest.wandb.lines import (
     EVENTS,
@@ -149,8 +151,27 @@ def take(writer: Writer, piece: Piece) -> FreshLines:
     if piece.file == OUTPUT and piece.lines:
         seen = rewritten(piece, found.keep, dict(row.recent))
         changed, row.recent = seen.indices, [list(item) for item in seen.recent]
-    row.save()
+    _put(row)
     return _fresh(piece, before, found, changed)
+
+
+def _put(row: WandbFile) -> None:
+    """Stores the row, new or not, in one statement."""
+    sql = """
+        INSERT INTO ingest_wandbfile (run_id, attempt, writer, file, first_line, end_line, gaps,
+          first_ns, origin_ns, tail, recent)
+        VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+        ON CONFLICT (run_id, attempt, writer, file) DO UPDATE SET
+          first_line = EXCLUDED.first_line, end_line = EXCLUDED.end_line, gaps = EXCLUDED.gaps,
+          first_ns = EXCLUDED.first_ns, origin_ns = EXCLUDED.origin_ns, tail = EXCLUDED.tail,
+          recent = EXCLUDED.recent
+    """
+    key = [row.run_id, row.attempt, row.writer, row.file]
+    gaps, recent = (orjson.dumps(value).decode() for value in (row.gaps, row.recent))
+    execute(
+        sql,
+        [*key, row.first_line, row.end_line, gaps, row.first_ns, row.origin_ns, row.tail, recent],
+    )
 
 
 def _first_number(writer: Writer, piece: Piece) -> int:
@@ -233,7 +254,7 @@ def take_records(writer: Writer, body: WandbBody) -> FreshRecords:
     numbers = range(body.first_record, body.first_record + len(body.records))
     found = accept(before, numbers.start, numbers.stop, numbers)
     row.end_line, row.gaps = found.coverage.end, [list(gap) for gap in found.coverage.gaps]
-    row.save()
+    _put(row)
     return FreshRecords(
         records=[body.records[number] for number in found.keep],
         first_record=body.first_record + (found.keep[0] if found.keep else 0),

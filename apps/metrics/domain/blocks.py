@@ -103,7 +103,10 @@ class Cells:
 
 def stats(values: Floats) -> Stats:
     """The header figures of some values (any shape). Pass present cells only."""
-    finite = values[np.isfinite(values)]
+    mask = np.isfinite(values)
+    if values.size and mask.all():
+        return Stats(values.size, 0, 0, 0, float(values.min()), float(values.max()))
+    finite = values[mask]
     return Stats(
         points=values.size,
         nan=int(np.isnan(values).sum()),

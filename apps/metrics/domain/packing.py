@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from operator import itemgetter
+from operator import itemgetter, lt
 
 import numpy as np
 
@@ -77,6 +77,9 @@ def columns(packed: Packed) -> Iterator[Packed]:
 
 def irregular(rows: Sequence[MetricRow]) -> Irregular:
     """How many rows repeat or go back within their rank."""
+    steps = [row.step for row in rows if row.rank is None]
+    if len(steps) == len(rows) and all(map(lt, steps, steps[1:])):
+        return Irregular(0, 0)
     newest: dict[int | None, int] = {}
     seen: set[tuple[int | None, int]] = set()
     duplicate = backward = 0

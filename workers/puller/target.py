@@ -8,17 +8,16 @@ import random
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import httpx
 
 from apps.core.errors import AppError
 from workers.puller.records import Described, Facts, Held, Mark, Spot
-from workers.tailer.server import Answer, Verdict, answer_of
+from workers.tailer.server import Answer, Verdict, answer_of, is_local
 
 log = logging.getLogger(__name__)
 _random = random.SystemRandom()
-_LOCAL: Final = {"127.0.0.1", "localhost", "::1"}
 ENTITY: Final = "puller"
 """None that Lastgood gives to a process: what comes under it belongs to the newest one."""
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 60.0
@@ -44,7 +43,7 @@ class Target:
         self._client = httpx.Client(
             base_url=url,
             timeout=60.0,
-            trust_env=urlsplit(url).hostname not in _LOCAL,
+            trust_env=not is_local(url),
             headers={"User-Agent": "lastgood-puller"},
         )
         self._basic, self._bearer = ("api", token), {"Authorization": f"Bearer {token}"}

@@ -41,11 +41,10 @@ class Server:
     """One server and one token. Not for use by two threads at a time."""
 
     def __init__(self, url: str, token: str, timeout_s: float) -> None:
-        local = urlsplit(url).hostname in _LOCAL
         self._client = httpx.Client(
             base_url=url,
             timeout=timeout_s,
-            trust_env=not local,
+            trust_env=not is_local(url),
             headers={"Authorization": f"Bearer {token}", "User-Agent": "lastgood-agent"},
         )
 
@@ -75,6 +74,11 @@ class Server:
         except httpx.HTTPError as error:
             return Answer(Verdict.LATER, 0, f"{type(error).__name__}: {error}")
         return answer_of(response)
+
+
+def is_local(url: str) -> bool:
+    """Whether an address is of this machine: no proxy stands between."""
+    return urlsplit(url).hostname in _LOCAL
 
 
 def answer_of(response: httpx.Response) -> Answer:

@@ -90,12 +90,12 @@ class Sources:
         if began_s >= self._walk_s:
             for given in self._config.tensorboard:
                 self._look_for_events(given)
+            for given in self._config.csv:
+                for path in csv_files(given):
+                    self._add_rows(given, path, partial(CsvFile, config=self._config))
             self._walk_s = began_s + 10 * (time.monotonic() - began_s)
         for path in self._config.jsonl:
             self._add_rows(path, path, partial(JsonLines, config=self._config))
-        for given in self._config.csv:
-            for path in csv_files(given):
-                self._add_rows(given, path, partial(CsvFile, config=self._config))
         for given in self._config.trainer_state:
             self._add_rows(given, given, partial(TrainerState, config=self._config))
 

@@ -75,6 +75,7 @@ class Spool:
         self._changed = threading.Condition()
         self._left = _read_places(self._places_file, self._lines_file)
         self._entries = deque(self._load())
+        self._bytes = sum(entry.meta.body_bytes for entry in self._entries)
         self._next = max(
             [self._left.next_number, *(entry.meta.number + 1 for entry in self._entries)]
         )
@@ -103,6 +104,7 @@ class Spool:
         durable.write(path, msgspec.json.encode(meta) + b"\n" + batch.body)
         with self._changed:
             self._next += 1
+            self._bytes += meta.body_bytes
             self._entries.append(Entry(path, meta))
             self._changed.notify_all()
 
@@ -133,8 +135,8 @@ class Spool:
 
     def size(self) -> tuple[int, int]:
         """Batches waiting, and their bytes on disk."""
-        entries = list(self._entries)
-        return len(entries), sum(entry.meta.body_bytes for entry in entries)
+        with self._changed:
+            return len(self._entries), self._bytes
 
     def dead(self) -> int:
         """Batches the server refused for good."""
@@ -154,6 +156,7 @@ class Spool:
     def _drop(self, entry: Entry) -> None:
         with self._changed:
             self._entries.remove(entry)
+            self._bytes -= entry.meta.body_bytes
             self._changed.notify_all()
 
     def _load(self) -> list[Entry]:

@@ -106,6 +106,13 @@ def test_a_wrong_key_is_refused(post, valkey, path, secret):
     assert entries(valkey) == []
 
 
+def test_a_client_with_a_wrong_key_is_told_so_where_it_looks(post, db):
+    """It prints the messages of `errors`, and "<no message>" without."""
+    (error,) = post("/graphql", {}, secret="wrong").json()["errors"]
+    assert error["message"].startswith("this API key is not known")
+    assert "manage.py token" in error["message"]
+
+
 @pytest.mark.parametrize("path", [STREAM, "/graphql"])
 def test_without_a_key_the_answer_is_401(client, db, path):
     assert client.post(path, b"{}", content_type="application/json").status_code == 401

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
+import orjson
 from django.conf import settings
 from django.core import signing
 from django.http import HttpRequest, HttpResponse
@@ -30,6 +32,7 @@ from apps.ingest.wandb.putting import received, refused
 from apps.ingest.wandb.reading import READS
 from apps.runs import store as runs_store
 
+_MAKE_KEY = "manage.py token NAME --scope ingest --wandb"
 UPLOAD_LIFE_S = 24 * 3600
 UPLOAD_SALT = "lastgood.wandb.upload"
 MAX_HEARTBEAT_BYTES = 16
@@ -51,13 +54,31 @@ def basic_client(request: HttpRequest) -> Actor:
     return require_any(_actor(request), ("ingest", "read"))
 
 
-def _actor(request: HttpRequest) -> Actor | None:
+def _actor(request: HttpRequest) -> Actor:
     scheme, _, packed = request.headers.get("Authorization", "").partition(" ")
     try:
         _, _, secret = base64.b64decode(packed).decode().partition(":")
     except ValueError:
         secret = ""
-    return verify_token(secret.strip()) if scheme.lower() == "basic" and secret else None
+    actor = verify_token(secret.strip()) if scheme.lower() == "basic" and secret else None
+    if actor is None:
+        raise Forbidden("this API key is not known", hint=f"make one: {_MAKE_KEY}")
+    return actor
+
+
+def _spoken(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """What is refused, said where the client looks for it: else it prints "<no message>"."""
+
+    @wraps(view)
+    def answered(request: HttpRequest) -> HttpResponse:
+        answer = view(request)
+        if answer.status_code in (401, 403):
+            said = orjson.loads(answer.content)
+            said["errors"] = [{"message": f"{said['error']}: {said['hint']}"}]
+            answer.content = orjson.dumps(said)
+        return answer
+
+    return answered
 
 
 def query(request: HttpRequest, actor: Actor) -> HttpResponse:
@@ -254,5 +275,5 @@ def telemetry(request: HttpRequest) -> HttpResponse:
     return HttpResponse()
 
 
-graphql_door = door(query, basic_client)
+graphql_door = _spoken(door(query, basic_client))
 file_stream_door = door(file_stream, basic_sender)

@@ -31,7 +31,7 @@ load: setup ## read a recorded run folder into a running Lastgood: make load DIR
 	@$(PY) manage.py load "$(DIR)" --run "$(KEY)" --wait
 
 test: check ## all checks and the whole suite against real Postgres and Valkey
-	$(PY) -m pytest -q -n auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
+	$(PY) -m pytest -q -n auto --maxprocesses 4 --dist loadscope --no-loadscope-reorder
 
 check: lint types imports migrations docs ## what must hold before a commit, without the tests
 

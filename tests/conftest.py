@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests import servers
 
+# No test is timed: machines are slow at times.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
-def pytest_collection_modifyitems(items):
-    """Each file runs in one worker; all browser tests in one, since their site is slow to start."""
-    for item in items:
-        place = item.path.relative_to(item.config.rootpath)
-        group = "browser" if "browser" in place.parts else str(place)
-        item.add_marker(pytest.mark.xdist_group(group))
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Each file runs in one worker; all browser tests in one, since their site is slow to start.
+
+    A scheduler of our own: the groups of pytest-xdist 3.8 are lost under pytest 9.2.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            file = nodeid.partition("::")[0]
+            return "browser" if file.startswith("tests/browser/") else file
+
+    return ByFile(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -104,18 +104,19 @@ def claim(now_ns: int, lease_ns: int, limit: int) -> list[Claimed]:
     -- uses ix_notification_due
     """
     sql = """
-        UPDATE alerts_notification AS n
-        SET claimed_until_ns = %s, tries = n.tries + 1
-        FROM (
+        WITH due AS MATERIALIZED (  -- in place, it could be run again and lock further rows
           SELECT run_id, incident_id, recipient, kind, seq FROM alerts_notification
           WHERE status = 'pending' AND due_at_ns <= %s AND claimed_until_ns <= %s
           ORDER BY due_at_ns LIMIT %s FOR UPDATE SKIP LOCKED
-        ) AS due
+        )
+        UPDATE alerts_notification AS n
+        SET claimed_until_ns = %s, tries = n.tries + 1
+        FROM due
         WHERE n.run_id = due.run_id AND n.incident_id = due.incident_id
           AND n.recipient = due.recipient AND n.kind = due.kind AND n.seq = due.seq
         RETURNING n.run_id, n.incident_id, n.recipient, n.kind, n.seq, n.tries, n.planned_at_ns
     """
-    rows = query(sql, (now_ns + lease_ns, now_ns, now_ns, limit))
+    rows = query(sql, (now_ns, now_ns, limit, now_ns + lease_ns))
     return [
         Claimed(Address(run, incident, to), Kind(kind), seq, tries, planned)
         for run, incident, to, kind, seq, tries, planned in rows

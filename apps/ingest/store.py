@@ -129,8 +129,9 @@ def forget_quarantined(before: datetime, limit: int = 500) -> dict[int, int]:
     One that is being sent through again is left alone. -- uses ix_quarantine_newest
     """
     sql = """
-        DELETE FROM ingest_quarantine WHERE id IN (
+        WITH oldest AS MATERIALIZED (  -- in place, it could be run again and lock further rows
           SELECT id FROM ingest_quarantine ORDER BY id LIMIT %s FOR UPDATE SKIP LOCKED)
+        DELETE FROM ingest_quarantine WHERE id IN (SELECT id FROM oldest)
           AND quarantined_at < %s RETURNING run_id
     """
     with connection.cursor() as cursor:

@@ -113,6 +113,7 @@ class WandbCopy(models.Model):
 
     attempt, writer: of the process whose lines it repeats, None until it is known. own: nobody but
     copies told of that process. first_lines: file -> number that the copy gives the first line.
+    parent, step: where its process goes on from and after which step, if it rewound the run.
     alerts: [body, time] of those that wait for the attempt.
     """
 
@@ -122,6 +123,8 @@ class WandbCopy(models.Model):
     said = models.CharField(max_length=64)
     begun_ns = models.BigIntegerField()
     first_lines = models.JSONField(default=dict)
+    parent = models.IntegerField(null=True)
+    step = models.BigIntegerField(null=True)
     writer_id = models.CharField(max_length=64, blank=True, default="")
     attempt = models.IntegerField(null=True)
     writer = models.CharField(max_length=64, blank=True, default="")

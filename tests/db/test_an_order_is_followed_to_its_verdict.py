@@ -2,6 +2,7 @@ import pytest
 
 from apps.incidents import store as incidents
 from apps.rollbacks import services, store
+from apps.runs import store as runs
 from tests import rollback_story
 from tests.incident_samples import at
 from tests.rollback_samples import falling, raised
@@ -40,6 +41,12 @@ def test_first_rows_at_the_ordered_step_mean_resumed(order):
     assert _watch(order.run_id) == [("resumed", order.id, False)]
     now = store.get(order.run_id, order.id)
     assert (now.state, now.resumed_attempt, now.resumed_step) == ("resumed", 1, 900)
+    assert _watch(order.run_id) == []
+
+
+def test_a_rewind_that_has_logged_nothing_yet_resumes_nothing(order):
+    rollback_story.start(1)
+    runs.branch_off(order.run_id, 1, 0, 901)
     assert _watch(order.run_id) == []
 
 

@@ -74,7 +74,7 @@ def test_summaries_of_writers_are_merged(run, end):
 
 @pytest.fixture
 def copy(run):
-    number = processes.begin_copy(run, "said", {}, T0)
+    number = processes.begin_copy(run, "said", None, T0)
     found = processes.copy(run, number)
 
     def bound(own):

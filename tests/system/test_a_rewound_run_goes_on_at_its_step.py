@@ -31,8 +31,8 @@ print("FOUND", json.dumps([found, run.lastHistoryStep, run.historyLineCount, run
 """
 
 
-def rewind(client, step, rows, run="back-again"):
-    return client.run(REWIND.format(run=run, step=step, rows=rows))
+def rewind(client, step, rows, run="back-again", **env):
+    return client.run(REWIND.format(run=run, step=step, rows=rows), **env)
 
 
 @pytest.fixture(scope="module")
@@ -107,3 +107,14 @@ def test_folders_of_a_rewound_run_that_are_synced_again_double_nothing(stack, wa
     assert counters["repeated_lines"] >= 23
     assert (counters.get("gaps", 0), counters.get("quarantined", 0)) == (0, 0)
     assert (len(losses(stack, 0)), len(losses(stack, 1))) == (20, 3)
+
+
+def test_a_rewind_that_was_logged_offline_branches_off_when_it_is_synced(stack, wandb, found):
+    """From attempt 0, which holds the step, and not from the one that began before it."""
+    assert rewind(wandb, 4, 2, WANDB_MODE="offline").code == 0
+    synced = finish(wandb.start_sync("back-again"))
+    until(lambda: stack.drained("back-again"), "the writer to catch up")
+    assert (synced.code, synced.complaints) == (0, []), synced.said
+    assert attempts(stack)[2:] == [(2, 0, 5, 6)]
+    assert losses(stack, 2) == [-1.0] * 2
+    assert stack.counters("back-again")["rewinds"] == 2

@@ -10,12 +10,13 @@ from django.conf import settings
 from django.db import transaction
 from msgspec.structs import replace as replace_fields
 
+from apps.accounts.records import Actor
 from apps.core.clock import now_ns
 from apps.core.errors import AppError
 from apps.ingest import services
 from apps.ingest.digest import decode
 from apps.ingest.envelope import Envelope
-from apps.ingest.wandb import alerts, store
+from apps.ingest.wandb import alerts, rewinds, store
 from apps.ingest.wandb import process_store as processes
 from apps.ingest.wandb.lines import StreamBatch
 from apps.ingest.wandb.process_store import Copy
@@ -148,6 +149,10 @@ def _open(envelope: Envelope, copy: Copy, told: Mapping[str, Trace]) -> int:
     attempt = runs.register_launch(envelope.run_key, launch)
     processes.add_process(run_id, attempt, "", envelope.received_ns)
     processes.identify(run_id, attempt, "", processes.Identity(copy.writer_id))
-    if copy.first_lines:
+    rewound = copy.rewound
+    if rewound is not None and rewound.step is not None:
+        rewinds.give_up(run_id, attempt, rewound, Actor("token", envelope.token, frozenset()))
+        store.continue_lines(run_id, attempt, rewound.lines, rewinds.last_lines(rewound.step))
+    elif copy.first_lines:
         store.continue_lines(run_id, attempt, copy.first_lines, {})
     return attempt

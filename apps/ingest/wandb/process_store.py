@@ -9,7 +9,8 @@ from django.db.models import Max
 
 from apps.ingest.models import WandbCopy, WandbFile, WandbProcess
 from apps.ingest.store import count
-from apps.ingest.wandb.sessions import Trace
+from apps.ingest.wandb.lines import NUMBERED
+from apps.ingest.wandb.sessions import Told, Trace
 
 MAX_PROCESSES = 10_000
 MAX_HELD = 1_000
@@ -43,7 +44,8 @@ class Process:
 class Copy:
     """One `wandb sync`. attempt: whose lines it repeats, None while that is not known. own: of a
     process that nobody but copies told of. first_lines: file -> its number of the first line.
-    writer: under which the lines are stored."""
+    writer: under which the lines are stored. rewound: what its process was told, if it rewound the
+    run."""
 
     number: int
     begun_ns: int
@@ -52,6 +54,7 @@ class Copy:
     attempt: int | None
     own: bool
     writer: str = ""
+    rewound: Told | None = None
 
 
 def _process(row: WandbProcess | None) -> Process | None:
@@ -150,6 +153,10 @@ def known_traces(run_id: int) -> dict[int, dict[str, Trace]]:
 def _copy(row: WandbCopy | None) -> Copy | None:
     if row is None:
         return None
+    told = None
+    if row.parent is not None and row.step is not None:
+        history, events, output = (row.first_lines.get(file, 0) for file in NUMBERED)
+        told = Told(row.parent, history, events, output, row.step)
     return Copy(
         number=row.number,
         begun_ns=row.begun_ns,
@@ -158,6 +165,7 @@ def _copy(row: WandbCopy | None) -> Copy | None:
         attempt=row.attempt,
         own=row.own,
         writer=row.writer,
+        rewound=told,
     )
 
 
@@ -166,7 +174,7 @@ def copy(run_id: int, number: int) -> Copy | None:
     return _copy(WandbCopy.objects.filter(run_id=run_id, number=number).first())
 
 
-def begin_copy(run_id: int, said: str, first_lines: Mapping[str, int], now_ns: int) -> int:
+def begin_copy(run_id: int, said: str, told: Told | None, now_ns: int) -> int:
     """The number of a new copy; of the newest one if that said the same and has sent no line.
 
     Hold the run's row.
@@ -176,8 +184,14 @@ def begin_copy(run_id: int, said: str, first_lines: Mapping[str, int], now_ns: i
     if last is not None and last.said == said and last.attempt is None:
         return last.number
     number = (rows.aggregate(n=Max("number"))["n"] or 0) + 1
+    rewound = {"parent": told.attempt, "step": told.step} if told and told.step is not None else {}
     WandbCopy.objects.create(
-        run_id=run_id, number=number, said=said, begun_ns=now_ns, first_lines=dict(first_lines)
+        run_id=run_id,
+        number=number,
+        said=said,
+        begun_ns=now_ns,
+        first_lines=told.lines if told else {},
+        **rewound,
     )
     return number
 

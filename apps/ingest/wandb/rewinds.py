@@ -15,6 +15,7 @@ from apps.ingest.store import count
 from apps.ingest.wandb import readback
 from apps.ingest.wandb.graphql import Rewind, Rewound
 from apps.ingest.wandb.lineage import holder
+from apps.ingest.wandb.lines import HISTORY
 from apps.ingest.wandb.sessions import Told
 from apps.runs import store as runs
 from apps.runs.records import AttemptInfo
@@ -52,6 +53,11 @@ def _extent(attempts: Sequence[AttemptInfo]) -> str:
     first = min(a.first_step for a in logged if a.first_step is not None)
     last = max(a.last_step for a in logged if a.last_step is not None)
     return f"they logged steps {first} to {last}"
+
+
+def last_lines(step: int) -> dict[str, str]:
+    """file -> line before the first one of a process that goes on after the step."""
+    return {HISTORY: f'{{"_step":{step}}}'}
 
 
 def give_up(run_id: int, attempt: int, told: Told, actor: Actor) -> None:

@@ -97,8 +97,7 @@ def upsert(seen: Upsert, body: bytes, writer: str = "", actor: Actor = SYSTEM) -
 def _session(run_id: int, seen: Upsert, body: bytes, writer: str) -> Session:
     said = _said(seen, body)
     if seen.first and seen.copied:
-        lines = seen.told.lines if seen.told else {}
-        return Session(copy=processes.begin_copy(run_id, said, lines, now_ns()))
+        return Session(copy=processes.begin_copy(run_id, said, seen.told, now_ns()))
     if seen.first and writer:
         attempt = runs.register_launch(seen.key, shared_launch(writer, now_ns()))
         processes.add_process(run_id, attempt, said, now_ns(), writer)
@@ -189,7 +188,7 @@ def _begin(run_id: int, seen: Upsert, said: str) -> int:
 def _tails(run_id: int, told: Told) -> dict[str, str]:
     """file -> last line that a process goes on from, of those that it may be asked for."""
     if told.step is not None:
-        return {HISTORY: f'{{"_step":{told.step}}}'}
+        return rewinds.last_lines(told.step)
     return {file: tail for file, (_, tail) in store.ends(run_id, told.attempt).items()}
 
 

@@ -51,7 +51,7 @@ def _changed(request: HttpRequest, project: str) -> HttpResponse:
         again = rename(scene.project, asked, actor(request), now_ns())
     except AppError as error:
         return _page(request, scene, asked, error)
-    told = f" {len(again)} running attempt(s) are judged again by them." if again else ""
+    told = f" Attempts of the last hour are judged again: {len(again)}." if again else ""
     messages.success(request, f"The names are saved.{told}", extra_tags="ok")
     query = f"?{urlencode({'run': scene.run.key})}" if "run" in request.GET and scene.run else ""
     return redirect(reverse("names", args=[project]) + query)

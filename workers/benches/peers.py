@@ -9,6 +9,7 @@ import os
 import socket
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +25,10 @@ from workers.embedded.server import HOST
 
 _TRACKIO_ROWS = """
 import json, os, sys, time
+def now():
+    return time.process_time(), time.perf_counter()
+def since(began, spent):
+    return [was + end - start for was, end, start in zip(spent, now(), began)]
 def bodies():
     for number, path in enumerate(sys.argv[1:]):
         for body in open(path, "rb"):
@@ -31,32 +36,32 @@ def bodies():
 """
 _TRACKIO_STORE = """
 from trackio.sqlite_storage import SQLiteStorage
-spent, seen = 0.0, set()
+spent, seen = [0.0, 0.0], set()
 for run, content in bodies():
-    began = time.process_time()
+    began = now()
     rows = [json.loads(line) for line in content]
     SQLiteStorage.bulk_log("bench", run, rows, steps=[row.pop("_step") for row in rows])
     if run in seen:
-        spent += time.process_time() - began
+        spent = since(began, spent)
     seen.add(run)
-print(spent)
+print(json.dumps(spent))
 """
 """What trackio does with a batch of lines: parse them and store them in its SQLite file."""
 _TRACKIO_LOG = """
 import trackio
-name, spent = None, 0.0
+name, spent = None, [0.0, 0.0]
 for run, content in bodies():
     if run != name:
         trackio.init("bench", name=run, embed=False)
-    began = time.process_time()
+    began = now()
     for line in content:
         row = json.loads(line)
         trackio.log(row, step=row.pop("_step"))
-    spent += time.process_time() - began if run == name else 0.0
+    spent = since(began, spent) if run == name else spent
     name = run
-began = time.process_time()
+began = now()
 trackio.finish()
-print(spent + time.process_time() - began)
+print(json.dumps(since(began, spent)))
 """
 """The way a training script uses trackio: one call a step, stored by a thread behind it."""
 
@@ -68,6 +73,13 @@ class PeerFigures:
     name: str
     version: str
     steps_per_cpu_s: float
+    steps_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Spent:
+    cpu_s: float
+    wall_s: float
 
 
 def version_of(python: Path, package: str) -> str | None:
@@ -90,20 +102,21 @@ def measure(pythons: Sequence[Path], bodies: Sequence[Sequence[bytes]]) -> list[
         for name, spend in _PEERS:
             version = version_of(python, name.partition("_")[0])
             if version is not None:
-                cpu_s = max(spend(python, bodies), 0.01)
-                found.append(PeerFigures(name, version, steps / cpu_s))
+                spent = spend(python, bodies)
+                cpu_s, wall_s = max(spent.cpu_s, 0.01), max(spent.wall_s, 0.01)
+                found.append(PeerFigures(name, version, steps / cpu_s, steps / wall_s))
     return found
 
 
-def _openwandb_s(python: Path, bodies: Sequence[Sequence[bytes]]) -> float:
+def _openwandb_s(python: Path, bodies: Sequence[Sequence[bytes]]) -> _Spent:
     with (
         tempfile.TemporaryDirectory(prefix="lastgood-peer-") as folder,
         _openwandb(python, Path(folder)) as (pid, receiver),
     ):
         post_all(receiver, [one_run[:1] for one_run in bodies])
-        before = tree_s(pid)
+        before, began = tree_s(pid), time.perf_counter()
         post_all(receiver, [one_run[1:] for one_run in bodies])
-        return tree_s(pid) - before
+        return _Spent(tree_s(pid) - before, time.perf_counter() - began)
 
 
 @contextmanager
@@ -128,7 +141,7 @@ def _listens(port: int) -> bool:
         return probe.connect_ex((HOST, port)) == 0
 
 
-def _trackio_s(python: Path, bodies: Sequence[Sequence[bytes]], code: str) -> float:
+def _trackio_s(python: Path, bodies: Sequence[Sequence[bytes]], code: str) -> _Spent:
     with tempfile.TemporaryDirectory(prefix="lastgood-peer-") as folder:
         files = []
         for number, one_run in enumerate(bodies):
@@ -139,10 +152,10 @@ def _trackio_s(python: Path, bodies: Sequence[Sequence[bytes]], code: str) -> fl
             [str(python), "-c", _TRACKIO_ROWS + code, *map(str, files)],
             env=env, capture_output=True, text=True, timeout=600, check=True,
         )  # fmt: skip
-        return float(orjson.loads(done.stdout.split()[-1]))
+        return _Spent(*orjson.loads(done.stdout.splitlines()[-1]))
 
 
-_PEERS: tuple[tuple[str, Callable[[Path, Sequence[Sequence[bytes]]], float]], ...] = (
+_PEERS: tuple[tuple[str, Callable[[Path, Sequence[Sequence[bytes]]], _Spent]], ...] = (
     ("openwandb", _openwandb_s),
     ("trackio_store", partial(_trackio_s, code=_TRACKIO_STORE)),
     ("trackio_log", partial(_trackio_s, code=_TRACKIO_LOG)),

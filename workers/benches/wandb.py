@@ -35,7 +35,8 @@ READ_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """What the receiver took. disk_bytes_per_point: of the metrics tables, compacted."""
+    """What the receiver took. disk_bytes_per_point: of the points and what rows say beside them,
+    compacted."""
 
     steps: int
     keys: int
@@ -64,7 +65,9 @@ def run(options: BenchOptions) -> BenchReport:
         "reader_values": values,
         "reader_values_per_cpu_s": round(values / cpu_s),
         **{f"{peer.name}_steps_per_cpu_s": round(peer.steps_per_cpu_s, 1) for peer in others},
+        **{f"{peer.name}_steps_per_s": round(peer.steps_per_s, 1) for peer in others},
         **{f"times_{peer.name}": _ratio(received, peer) for peer in others},
+        **{f"times_{peer.name}_wall": _wall_ratio(received, peer) for peer in others},
     }
     table = [(name.replace("_", " "), str(value)) for name, value in figures.items()]
     return BenchReport(("what", "value"), tuple(table), figures)
@@ -120,6 +123,10 @@ def _ratio(found: Received, peer: peers.PeerFigures) -> float:
     return round(found.steps / found.total_cpu_s / peer.steps_per_cpu_s, 1)
 
 
+def _wall_ratio(found: Received, peer: peers.PeerFigures) -> float:
+    return round(found.steps / found.wall_s / peer.steps_per_s, 1)
+
+
 def _read(folder: Path | None, steps: int, keys: int) -> tuple[int, float]:
     """Values read, and the CPU seconds that took; as the agent and the consumer together read."""
     files = sorted(folder.rglob("*.wandb")) if folder else []
@@ -138,12 +145,13 @@ def _read(folder: Path | None, steps: int, keys: int) -> tuple[int, float]:
 
 
 def _disk_bytes() -> int:
-    """Bytes of the metrics tables, their indexes and TOAST."""
+    """Bytes of the tables that grow with rows, their indexes and TOAST."""
     with connection.cursor() as cursor:
         cursor.execute("VACUUM")
         cursor.execute(
             "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c"
             " JOIN pg_namespace n ON n.oid = c.relnamespace"
-            " WHERE n.nspname = 'public' AND c.relkind = 'r' AND c.relname LIKE 'metrics%%'"
+            " WHERE n.nspname = 'public' AND c.relkind = 'r'"
+            " AND (c.relname LIKE 'metrics%%' OR c.relname = 'ingest_wandbextra')"
         )
         return int(cursor.fetchone()[0])

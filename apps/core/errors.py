@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 
 class AppError(Exception):
     """Base of every error Lastgood raises on purpose.
@@ -23,3 +25,21 @@ class AppError(Exception):
 
 class BadPayload(AppError):
     """A body that cannot be read. Raised by parsers only."""
+
+
+class Refused(AppError):
+    """What somebody asks for may not be done like this. status: the HTTP status that says so."""
+
+    status: ClassVar[int] = 422
+
+
+class NotFound(AppError):
+    """What somebody asks for is not there."""
+
+    status: ClassVar[int] = 404
+
+
+class Conflict(AppError):
+    """Somebody was first."""
+
+    status: ClassVar[int] = 409

@@ -1,33 +1,14 @@
-"""Rollback orders as values, and the errors a caller may see."""
+"""Rollback orders as values."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from apps.accounts.records import Actor
-from apps.core.errors import AppError
 from apps.core.records import Evidence
 from apps.rollbacks.domain.state import ACTIVE, WAITING, OrderState
-
-
-class Refused(AppError):
-    """The order may not be given like this. status: the HTTP status that says so."""
-
-    status: ClassVar[int] = 422
-
-
-class NotFound(AppError):
-    """No such run, checkpoint or order."""
-
-    status: ClassVar[int] = 404
-
-
-class Conflict(AppError):
-    """Somebody was first."""
-
-    status: ClassVar[int] = 409
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from apps.checkpoints import store as checkpoints
 from apps.checkpoints.records import CheckpointInfo
 from apps.core import live
 from apps.core.clock import now_ns
+from apps.core.errors import Conflict, NotFound, Refused
 from apps.core.records import Candidate
 from apps.incidents import services as incident_services
 from apps.incidents import store as incidents
@@ -20,14 +21,7 @@ from apps.incidents.domain.incident import IncidentInfo
 from apps.rollbacks import files, gather, store
 from apps.rollbacks.domain.ranking import FAILURE, Fault, Ranking
 from apps.rollbacks.domain.state import Act, OrderState, transition
-from apps.rollbacks.records import (
-    Conflict,
-    NewOrder,
-    NotFound,
-    OrderInfo,
-    Refused,
-    RollbackRequest,
-)
+from apps.rollbacks.records import NewOrder, OrderInfo, RollbackRequest
 from apps.rollbacks.resume import resume_point
 from apps.rollbacks.watching import watch
 from apps.runs import store as runs

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from django.db import transaction
 
@@ -11,7 +10,7 @@ from apps.accounts.records import SYSTEM, Actor
 from apps.accounts.services import audit, require
 from apps.core import live
 from apps.core.clock import now_ns
-from apps.core.errors import AppError
+from apps.core.errors import AppError, Conflict, NotFound, Refused
 from apps.runs import stop_store, store
 from apps.runs.domain.stop import Act, StopState, transition
 from apps.runs.records import AttemptInfo
@@ -19,24 +18,6 @@ from apps.runs.stop_store import NewStop, StopInfo
 
 MAX_REASON = 2_000
 MAX_KEY = 128
-
-
-class Refused(AppError):
-    """The run may not be stopped like this."""
-
-    status: ClassVar[int] = 422
-
-
-class NotFound(AppError):
-    """No such run or request."""
-
-    status: ClassVar[int] = 404
-
-
-class Conflict(AppError):
-    """Somebody was first."""
-
-    status: ClassVar[int] = 409
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,10 @@ import pytest
 
 from apps.accounts import store as accounts
 from apps.accounts.services import Forbidden
+from apps.core.errors import Conflict, NotFound, Refused
 from apps.incidents import store as incidents
 from apps.rollbacks import services, store
 from apps.rollbacks.domain.state import IllegalTransition
-from apps.rollbacks.records import Conflict, NotFound, Refused
 from tests import rollback_story
 from tests.rollback_story import ADA, BOB, EVE, asked
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 import logging
 import os
-import signal
 import sys
 import threading
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from types import FrameType
 
 from apps.core.errors import AppError
+from workers import foreground
 from workers.puller.loop import Puller, Settings
 from workers.puller.memory import Memory
 from workers.puller.source import Source
@@ -63,21 +63,7 @@ def _secret(path: Path | None, variable: str) -> str:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run until SIGTERM or SIGINT; 1 if it cannot, or with --once if something was left out."""
-    options = parser().parse_args(words)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    logging.getLogger("httpx").setLevel(logging.WARNING)
-    stop = threading.Event()
-
-    def on_signal(number: int, frame: FrameType | None) -> None:
-        stop.set()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, on_signal)
-    try:
-        return _mirror(options, stop)
-    except AppError as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
+    return foreground.run(partial(_mirror, parser().parse_args(words)))
 
 
 def _mirror(options: argparse.Namespace, stop: threading.Event) -> int:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 import logging
-import signal
 import sys
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from apps.core.errors import AppError
+from workers import foreground
 from workers.tailer.agent import Agent
 from workers.tailer.config import AgentConfig
 
@@ -96,23 +95,14 @@ def _absolute(paths: Sequence[Path]) -> tuple[Path, ...]:
 def main(words: Sequence[str] | None = None) -> int:
     """Run until SIGTERM or SIGINT; 1 if it cannot."""
     options = parser().parse_args(words)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    logging.getLogger("httpx").setLevel(logging.WARNING)
-    stop = threading.Event()
 
-    def on_signal(number: int, frame: FrameType | None) -> None:
-        stop.set()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, on_signal)
-    try:
+    def follow(stop: threading.Event) -> int:
         agent = Agent(config_of(options))
         what = f"run {options.run}" if options.run else "W&B runs"
         logging.getLogger(__name__).info("following %s on %s", what, options.node)
         return _ended(agent.run(stop), options)
-    except AppError as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
+
+    return foreground.run(follow)
 
 
 def _ended(status: Mapping[str, Any], options: argparse.Namespace) -> int:

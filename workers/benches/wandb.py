@@ -29,7 +29,6 @@ from workers.embedded.server import HOST
 STEPS = 20_000
 KEYS = 60
 RUNS = 2
-PEER_STEPS = 4_000
 READ_BYTES = 1 << 20
 
 
@@ -57,8 +56,7 @@ def run(options: BenchOptions) -> BenchReport:
     bodies = _bodies(steps, keys)
     with servers() as running, processes(running) as started:
         received = _receive(started, bodies, keys)
-    few = _bodies(min(steps, PEER_STEPS), keys)
-    others = peers.measure(options.peers, few)
+    others = peers.measure(options.peers, bodies)
     values, cpu_s = _read(options.data, steps, keys)
     figures = {
         **_figures(received),

@@ -30,10 +30,15 @@ def test_a_file_cut_anywhere_is_joined_to_what_it_was(history_cuts, output_cuts)
     assert joined == batch((HISTORY, 0, LINES), (OUTPUT, 0, LINES))
 
 
-def test_the_last_summary_and_the_end_are_kept():
-    last = batch((SUMMARY, 0, ("new",)), exit_code=3, preempting=True)
+def test_the_last_summary_and_the_notice_are_kept():
+    last = batch((SUMMARY, 0, ("new",)), preempting=True)
 
     assert join_streams(batch((SUMMARY, 0, ("old",))), last) == last
+
+
+def test_the_end_of_a_process_is_not_moved_to_when_the_body_before_it_came():
+    """A stop that was told with the answer to that body would seem to be told after the end."""
+    assert join_streams(batch((SUMMARY, 0, ("old",))), batch(exit_code=0)) is None
 
 
 def test_what_does_not_follow_is_not_joined():

@@ -16,9 +16,12 @@ MOST_SIZE: Final = 4 << 20
 
 
 def join_streams(whole: StreamBatch, batch: StreamBatch) -> StreamBatch | None:
-    """Both as one; None if lines are missing or repeated between them, or it would be too large."""
-    ended = whole.exit_code is not None or whole.preempting
-    if ended or _chars(whole) + _chars(batch) > MOST_SIZE:
+    """Both as one; None if lines are missing or repeated between them, or it would be too large.
+
+    A body that ends its process stays alone: the process ended when it came, not before.
+    """
+    ends = batch.exit_code is not None or whole.exit_code is not None
+    if ends or whole.preempting or _chars(whole) + _chars(batch) > MOST_SIZE:
         return None
     pieces = {piece.file: piece for piece in whole.pieces}
     for piece in batch.pieces:
@@ -29,7 +32,7 @@ def join_streams(whole: StreamBatch, batch: StreamBatch) -> StreamBatch | None:
             pieces[piece.file] = Piece(piece.file, before.offset, before.lines + piece.lines)
         else:
             return None
-    return StreamBatch(tuple(pieces.values()), batch.exit_code, batch.preempting)
+    return StreamBatch(tuple(pieces.values()), None, batch.preempting)
 
 
 def _chars(batch: StreamBatch) -> int:

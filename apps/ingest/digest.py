@@ -117,16 +117,24 @@ def digest(envelopes: Sequence[Envelope], *, quarantine: bool = True) -> Digeste
     with transaction.atomic():
         runs.lock_runs({envelope.run_id for envelope in envelopes})
         for joined, batch in _joined(_by_run(envelopes)):
-            refusal = _taken(joined, batch, result)
-            if refusal is not None and len(joined) > 1:
-                log.warning("ingest.not_joined", extra={"reason": str(refusal)})
-                for envelope in joined:
-                    refusal = _taken([envelope], _decoded(envelope), result)
-                    if refusal is not None:
-                        _refuse(envelope, refusal, result, quarantine=quarantine)
-            elif refusal is not None:
-                _refuse(joined[0], refusal, result, quarantine=quarantine)
+            for envelope, refusal in _refusals(joined, batch, result):
+                _refuse(envelope, refusal, result, quarantine=quarantine)
     return result
+
+
+def _refusals(
+    joined: Sequence[Envelope], batch: Any, result: Digested
+) -> Iterator[tuple[Envelope, AppError]]:
+    """Writes a batch; what of it cannot be written. If the whole cannot, one after the other."""
+    refusal = _taken(joined, batch, result)
+    if refusal is None:
+        return
+    if len(joined) == 1:
+        yield joined[0], refusal
+        return
+    log.warning("ingest.not_joined", extra={"reason": str(refusal)})
+    for envelope in joined:
+        yield from _refusals([envelope], _decoded(envelope), result)
 
 
 def _by_run(envelopes: Sequence[Envelope]) -> list[Envelope]:

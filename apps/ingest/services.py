@@ -18,6 +18,7 @@ from apps.core.errors import AppError
 from apps.ingest import store, stream
 from apps.ingest.digest import Digested, digest
 from apps.ingest.envelope import Envelope, pack, unpack
+from apps.ingest.expiry import drop_expired
 from apps.ingest.poison import UNREAD
 from apps.runs import store as runs
 
@@ -158,16 +159,8 @@ def drop_old_quarantine(now: datetime) -> int:
 
     Each run counts its own as `quarantine_expired`.
     """
-    days, total = settings.KEEP_QUARANTINE_DAYS, 0
-    while days:
-        with transaction.atomic():
-            dropped = store.forget_quarantined(now - timedelta(days=days))
-            for run_id, bodies in dropped.items():
-                store.count(run_id, {"quarantine_expired": bodies})
-        if not dropped:
-            break
-        total += sum(dropped.values())
-    return total
+    days = settings.KEEP_QUARANTINE_DAYS
+    return drop_expired(store.forget_quarantined, now, days=days, counter="quarantine_expired")
 
 
 def forget_batches(now: datetime) -> int:

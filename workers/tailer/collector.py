@@ -13,7 +13,7 @@ from workers.tailer.checkpoints import event_of
 from workers.tailer.config import AgentConfig
 from workers.tailer.followed import FollowedFile, Place
 from workers.tailer.frames import Content
-from workers.tailer.launches import Launch, LaunchBook, Start
+from workers.tailer.launches import LONELY_S, Launch, LaunchBook, Start
 from workers.tailer.logfile import LogFile, Origin, Piece
 from workers.tailer.outbox import Mode, Outbox, all_or_nothing
 from workers.tailer.sources import Sources
@@ -22,9 +22,6 @@ from workers.tailer.streams import Discovery, LogStream, started_ns
 from workers.tailer.wandbfolders import REST_S, WandbStream
 
 log = logging.getLogger(__name__)
-LONELY_S = 60.0
-"""A console that falls silent so long without any rank's log is a start of its own: it failed."""
-
 LIVE_AFTER_NS = 120_000_000_000
 """A process that sends its run itself has announced it so long after its start (`wandb.init` gives
 up after 90 s): only then is the server asked whether it did."""

@@ -16,6 +16,9 @@ from workers.tailer.sender import gave_up, pause_s
 from workers.tailer.server import Answer, Server, Verdict
 
 log = logging.getLogger(__name__)
+LONELY_S = 60.0
+"""So long after it fell silent, or was found, a file without a start beside it is one of its own: a
+console whose launcher failed, metrics that nobody else speaks of."""
 REFUSED_S = 300.0
 """When a start is announced again that the server does not take."""
 

@@ -16,7 +16,7 @@ from workers.tailer.eventdirs import Found, event_files, group
 from workers.tailer.eventfile import EventFile
 from workers.tailer.followed import FollowedFile, Place
 from workers.tailer.frames import Content
-from workers.tailer.launches import Launch, LaunchBook, Start
+from workers.tailer.launches import LONELY_S, Launch, LaunchBook, Start
 from workers.tailer.outbox import Mode, Outbox, all_or_nothing
 from workers.tailer.rowfile import JsonLines
 from workers.tailer.taken import Begin, Taker
@@ -24,7 +24,6 @@ from workers.tailer.trainerfile import TrainerState
 
 log = logging.getLogger(__name__)
 METRICS_CSV = "metrics.csv"
-LONELY_S = 60.0
 SOON_NS, EARLY_NS = 5_000_000_000, 60_000_000_000
 """So long after a process began a file its logs may say that it began; the second, if the logs were
 seen to be empty by then."""

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from django.conf import settings
 from django.db import transaction
 from msgspec.structs import replace as replace_fields
 
@@ -20,7 +19,7 @@ from apps.ingest.wandb import alerts, rewinds, store
 from apps.ingest.wandb import process_store as processes
 from apps.ingest.wandb.lines import StreamBatch
 from apps.ingest.wandb.process_store import Copy
-from apps.ingest.wandb.services import SLOT, Sender, sender_of, wait_until_written
+from apps.ingest.wandb.services import SLOT, Sender, sender_of, wait_for_lines
 from apps.ingest.wandb.sessions import Trace, original_of, traces
 from apps.runs import services as runs
 from apps.runs import store as runs_store
@@ -101,8 +100,7 @@ def _settle(envelope: Envelope, copy: Copy) -> Copy:
     """
     if copy.attempt is not None:
         return copy
-    if settings.INGEST_ACK != "commit":
-        wait_until_written(envelope.received_ns)
+    wait_for_lines(envelope.received_ns)
     try:
         batch: StreamBatch = decode(envelope)
     except AppError:

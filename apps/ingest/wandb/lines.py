@@ -184,14 +184,14 @@ def _console_line(line: str, now_ns: int) -> ConsoleLine:
     found = _loads(line) if line.startswith("{") else None
     if isinstance(found, dict) and isinstance(found.get("content"), str):
         stream = "stderr" if found.get("level") == "error" else "stdout"
-        stamp, text = str(found.get("ts", "")), found["content"]
+        at_ns, text = iso_ns(str(found.get("ts", ""))), found["content"]
     else:
         stream = "stderr" if line.startswith("ERROR ") else "stdout"
-        stamp, _, text = line.removeprefix("ERROR ").partition(" ")
-        if iso_ns(stamp) is None:
-            text = line
+        stamp, _, rest = line.removeprefix("ERROR ").partition(" ")
+        at_ns = iso_ns(stamp)
+        text = line if at_ns is None else rest
     text = text.rstrip("\r\n").replace("\n", " ").replace("\x00", "\ufffd")
-    return ConsoleLine(iso_ns(stamp) or now_ns, stream, text)
+    return ConsoleLine(at_ns or now_ns, stream, text)
 
 
 def summary_of(lines: Sequence[str]) -> dict[str, Any]:

@@ -207,7 +207,7 @@ def resumable(key: str, project: str) -> Resumable | None:
     current = processes.newest(run.id) if run else None
     if run is None or current is None or run.project not in ("", project):
         return None
-    wait_for_lines()
+    wait_for_lines(now_ns())
     ends, told = store.ends(run.id, current.attempt), _told(run.id, current.attempt)
     return Resumable(
         project=run.project or project,
@@ -223,15 +223,10 @@ def resumable(key: str, project: str) -> Resumable | None:
     )
 
 
-def wait_for_lines() -> None:
-    """Returns once every line that was answered is written. Raises services.Refused (503)."""
-    if settings.INGEST_ACK != "commit":
-        wait_until_written(now_ns())
-
-
-def wait_until_written(asked_ns: int) -> None:
+def wait_for_lines(asked_ns: int) -> None:
+    """Returns once every line that was answered by then is written. Raises services.Refused (503)."""
     end = time.monotonic() + PATIENCE_S
-    while _oldest_ns() <= asked_ns:
+    while settings.INGEST_ACK != "commit" and _oldest_ns() <= asked_ns:
         if time.monotonic() > end:
             raise services.Refused(
                 "the writer is behind", status=503, retry_after_s=5, hint="send it again"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from apps.ingest.expiry import drop_expired
 from apps.ingest.store import count
 from apps.ingest.wandb import uploads_store
 from apps.ingest.wandb.facts import parse_metadata
@@ -74,13 +75,5 @@ def drop_old(now: datetime) -> int:
 
     Each run counts its own as `uploads_expired`.
     """
-    days, total = settings.KEEP_UPLOADS_DAYS, 0
-    while days:
-        with transaction.atomic():
-            dropped = uploads_store.forget(now - timedelta(days=days))
-            for run_id, files in dropped.items():
-                count(run_id, {"uploads_expired": files})
-        if not dropped:
-            break
-        total += sum(dropped.values())
-    return total
+    days = settings.KEEP_UPLOADS_DAYS
+    return drop_expired(uploads_store.forget, now, days=days, counter="uploads_expired")

@@ -188,7 +188,7 @@ def _rewind(request: HttpRequest, actor: Actor, asked: graphql.Operation) -> dic
     """Changes nothing, so that it may be asked again: the UpsertBucket that follows opens the
     attempt."""
     wanted = graphql.rewind_of(asked.variables)
-    wandb.wait_for_lines()
+    wandb.wait_for_lines(now_ns())
     return graphql.rewound(rewinds.find(wanted))
 
 

@@ -224,7 +224,7 @@ def resumable(key: str, project: str) -> Resumable | None:
 
 
 def wait_for_lines(asked_ns: int) -> None:
-    """Returns once every line that was answered by then is written. Raises services.Refused (503)."""
+    """Returns once every line answered by then is written. Raises services.Refused (503)."""
     end = time.monotonic() + PATIENCE_S
     while settings.INGEST_ACK != "commit" and _oldest_ns() <= asked_ns:
         if time.monotonic() > end:

@@ -3,7 +3,6 @@ client gives up on one for the rest of its run."""
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -17,6 +16,7 @@ from django.urls import reverse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
+from apps.accounts.bearer import secret_in
 from apps.accounts.records import Actor
 from apps.accounts.services import Forbidden, require, require_any, verify_token
 from apps.core.clock import now_ns
@@ -45,7 +45,7 @@ Answer = Callable[[HttpRequest, Actor, graphql.Operation], dict[str, Any]]
 
 
 def basic_sender(request: HttpRequest) -> Actor:
-    """The actor of `Authorization: Basic base64("api:" + token)`; Forbidden without ingest."""
+    """The actor of the header the client sends (see `secret_in`); Forbidden without ingest."""
     return require(_actor(request), "ingest")
 
 
@@ -55,12 +55,8 @@ def basic_client(request: HttpRequest) -> Actor:
 
 
 def _actor(request: HttpRequest) -> Actor:
-    scheme, _, packed = request.headers.get("Authorization", "").partition(" ")
-    try:
-        _, _, secret = base64.b64decode(packed).decode().partition(":")
-    except ValueError:
-        secret = ""
-    actor = verify_token(secret.strip()) if scheme.lower() == "basic" and secret else None
+    secret = secret_in(request.headers.get("Authorization", ""))
+    actor = verify_token(secret) if secret else None
     if actor is None:
         raise Forbidden("this API key is not known", hint=f"make one: {_MAKE_KEY}")
     return actor

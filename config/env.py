@@ -51,6 +51,13 @@ TABLE: tuple[Setting, ...] = (
     Setting("INGEST_STREAM_MAX_BYTES", "int", "1073741824", "Unwritten bytes kept; beyond: 503."),
     Setting("KEEP_QUARANTINE_DAYS", "int", "30", "Days a quarantined body is kept; 0: for ever."),
     Setting("KEEP_UPLOADS_DAYS", "int", "365", "The same for files that W&B runs upload."),
+    Setting(
+        "LOGS_BUCKET", "str", "", "Bucket for log lines: NAME or NAME/PREFIX; unset: Postgres."
+    ),
+    Setting("LOGS_BUCKET_URL", "str", "", "Address of the S3-compatible server; unset: AWS."),
+    Setting("LOGS_BUCKET_REGION", "str", "", "Its region; unset: AWS_REGION."),
+    Setting("LOGS_BUCKET_KEY_ID", "str", "", "Access key; unset: AWS's usual ways.", True),
+    Setting("LOGS_BUCKET_SECRET", "str", "", "The secret of LOGS_BUCKET_KEY_ID.", True),
     Setting("ALERT_RECIPIENTS", "str", "", "Comma-separated mail addresses of the on-call people."),
     Setting(
         "EMAIL_URL",

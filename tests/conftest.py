@@ -77,3 +77,23 @@ def stack(tmp_path_factory):
         yield running
     finally:
         running.stop()
+
+
+@pytest.fixture(scope="session")
+def bucket_server(tmp_path_factory):
+    """A real S3 server, for the session."""
+    from tests.bucket_server import BucketServer
+
+    server = BucketServer(tmp_path_factory.mktemp("bucket"))
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def bucket(bucket_server, settings, valkey):
+    """The settings name the server's bucket, which is empty."""
+    bucket_server.clear()
+    for name, value in bucket_server.env.items():
+        setattr(settings, name, value)
+    return bucket_server

@@ -64,6 +64,8 @@ class Chunk(models.Model):
 
     first_*, last_*: smallest and largest (time, rank, seq); rank -1 = none. copies: lines that
     repeat a rank file. ranks: ascending, -1 if some line has none.
+    body: NULL if the bytes are in a bundle, size_bytes of them from body_at on.
+    merged: made of small chunks (store/merging.py), or as large as those.
     """
 
     pk = models.CompositePrimaryKey("run_id", "chunk_id")
@@ -87,12 +89,45 @@ class Chunk(models.Model):
     critical = models.IntegerField()
     ranks = ArrayField(models.IntegerField())
     text_bytes = models.BigIntegerField()
-    body = models.BinaryField()
+    body = models.BinaryField(null=True)
+    size_bytes = models.IntegerField(db_default=0)
+    bundle_id = models.BigIntegerField(null=True)
+    body_at = models.BigIntegerField(db_default=0)
+    merged = models.BooleanField(db_default=False)
 
     class Meta:
         indexes = [
             models.Index(fields=["run_id", "attempt", "first_ns"], name="ix_chunk_first"),
             models.Index(fields=["run_id", "attempt", "last_ns"], name="ix_chunk_last"),
+            models.Index(
+                fields=["run_id", "attempt", "node", "first_ns"],
+                condition=models.Q(merged=False),
+                name="ix_chunk_to_merge",
+            ),
+        ]
+
+
+class Bundle(models.Model):
+    """One object of the bucket: the bodies of several chunks (store/payloads.py).
+
+    chunks: how many still refer to it. dropped_at: since when none does.
+    """
+
+    pk = models.CompositePrimaryKey("run_id", "bundle_id")
+    run_id = models.BigIntegerField()
+    bundle_id = models.BigIntegerField(db_default=NextVal("logs_bundle_id"))
+    key = models.TextField(unique=True)
+    size_bytes = models.BigIntegerField()
+    chunks = models.IntegerField()
+    dropped_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["dropped_at"],
+                condition=models.Q(dropped_at__isnull=False),
+                name="ix_bundle_dropped",
+            )
         ]
 
 

@@ -21,6 +21,7 @@ from apps.ingest.digest import Digested, digest
 from apps.ingest.envelope import Envelope, unpack
 from apps.ingest.pace import Pace
 from apps.ingest.poison import park
+from apps.logs.store import check_bucket
 
 log = logging.getLogger(__name__)
 ENVELOPE_BYTES = 4 << 10
@@ -62,7 +63,7 @@ class Writer:
         self.pace = Pace()
 
     def run(self) -> None:
-        """Works until `stopping` is set; waits out a Postgres or Valkey that is away."""
+        """Works until `stopping` is set; waits out a Postgres, Valkey or bucket that is away."""
         while not self.stopping.is_set():
             try:
                 with schema_as_trouble():
@@ -79,7 +80,7 @@ class Writer:
                 self.stopping.wait(self.policy.rest_s)
 
     def _wait_for_servers(self) -> None:
-        """Returns when both servers work again and the schema is as new as this code.
+        """Returns when all servers work again and the schema is as new as this code.
 
         An outage is one delivery, however long it is.
         """
@@ -91,6 +92,7 @@ class Writer:
                 # A write: a full or read-only server answers questions.
                 store.count(0, {"server_outages": 1})
                 valkey.client().ping()
+                check_bucket()
             except (*SERVER_TROUBLE, redis.RedisError):
                 continue
             return

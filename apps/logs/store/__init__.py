@@ -1,5 +1,6 @@
 """Every statement against the tables of logs."""
 
+from apps.logs.store.payloads import check_bucket
 from apps.logs.store.reading import (
     end_offset,
     file_totals,
@@ -19,6 +20,7 @@ from apps.logs.store.triage import (
 from apps.logs.store.writing import write_lines
 
 __all__ = [
+    "check_bucket",
     "end_offset",
     "event_rows",
     "file_totals",

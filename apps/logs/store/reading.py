@@ -14,6 +14,7 @@ from apps.logs.domain.cursor import MAX_INT64, MIN_INT64, LineKey, pack_cursor, 
 from apps.logs.domain.paging import Found, LineFilter, PageBuilder
 from apps.logs.models import Chunk, Gap, RankLog, Source
 from apps.logs.records import LogEntry, LogPage, LogQuery, RankActivity, SourceInfo
+from apps.logs.store import chunkrows, payloads
 from apps.runs import store as runs
 
 MAX_PAGE = 5_000
@@ -58,7 +59,7 @@ def _scan(
     condition = _condition(query)
     shown = replace(condition, hide_copies=False)
     scanned = 0
-    for row in _in_order(headers, newest_first=query.newest_first):
+    for row, body in _in_order(headers, newest_first=query.newest_first):
         bound = row.last_ns if query.newest_first else row.first_ns
         builder.release(bound)
         if builder.full:
@@ -68,7 +69,7 @@ def _scan(
             return scanned, key
         hide = row.node in with_files
         tag = (row.attempt, row.node)
-        builder.add(decode_chunk(bytes(row.body)), condition if hide else shown, tag)
+        builder.add(decode_chunk(body), condition if hide else shown, tag)
         scanned += 1
     builder.release(None)
     return scanned, None
@@ -119,15 +120,17 @@ def _with_severity(rows: QuerySet[Chunk], min_severity: int) -> QuerySet[Chunk]:
     return rows.filter(some)
 
 
-def _in_order(headers: QuerySet[Chunk], *, newest_first: bool) -> Iterator[Chunk]:
-    """Chunks by first time (newest first: by last time, descending), a window at a time."""
+def _in_order(headers: QuerySet[Chunk], *, newest_first: bool) -> Iterator[tuple[Chunk, bytes]]:
+    """Chunks by first time (newest first: by last time, descending), a window at a time; and
+    their bodies."""
     if newest_first:
         ordered, name, test = headers.order_by("-last_ns", "-chunk_id"), "last_ns", "lt"
     else:
         ordered, name, test = headers.order_by("first_ns", "chunk_id"), "first_ns", "gt"
     window: Sequence[Chunk] = list(ordered[:WINDOW])
     while window:
-        yield from window
+        bodies = payloads.get(window[0].run_id, [chunkrows.place_of(row) for row in window])
+        yield from zip(window, bodies, strict=True)
         if len(window) < WINDOW:
             return
         bound, last = getattr(window[-1], name), window[-1].chunk_id

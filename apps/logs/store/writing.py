@@ -15,6 +15,7 @@ from apps.logs.domain.lines import CONSOLE, TEE, ParsedSegment
 from apps.logs.domain.ranks import RankState, SlotKey, fold_lines, fold_placements
 from apps.logs.domain.table import LineTable
 from apps.logs.records import LinesWritten
+from apps.logs.store.chunkrows import ChunkOwner, PackedChunk, add_chunks
 from apps.logs.store.files import FileKey, OpenFile, lock_files, save_files
 from apps.logs.store.speakers import Told, of_speakers
 from apps.logs.store.states import load_states, mark_dirty, save_states
@@ -23,28 +24,6 @@ MAX_CHUNK_LINES = 20_000
 MAX_CHUNK_CHARS = 8 * 1024 * 1024
 MAX_EVENT_CHARS = 8_000
 
-_CHUNK = {
-    "run_id": "int8",
-    "attempt": "int4",
-    "node": "varchar",
-    "batch_id": "varchar",
-    "first_ns": "int8",
-    "first_rank": "int4",
-    "first_seq": "int8",
-    "last_ns": "int8",
-    "last_rank": "int4",
-    "last_seq": "int8",
-    "lines": "int4",
-    "copies": "int4",
-    "debug": "int4",
-    "info": "int4",
-    "warning": "int4",
-    "error": "int4",
-    "critical": "int4",
-    "ranks": "int4[]",
-    "text_bytes": "int8",
-    "body": "bytea",
-}
 _EVENT = {
     "run_id": "int8",
     "source_id": "int8",
@@ -172,26 +151,14 @@ def _fill_ranks(batch: _Batch) -> None:
 
 def _copy_chunks(batch: _Batch) -> None:
     if batch.tables:
+        owner = ChunkOwner(batch.run_id, batch.attempt, batch.node, batch.batch_id)
         portions = _portions([table for _, table in batch.tables])
-        copy_in("logs_chunk", _CHUNK, (_chunk_row(batch, tables) for tables in portions))
+        add_chunks(owner, [_packed(tables) for tables in portions])
 
 
-def _chunk_row(batch: _Batch, tables: Sequence[LineTable]) -> tuple[object, ...]:
+def _packed(tables: Sequence[LineTable]) -> PackedChunk:
     header, body = encode_chunk(tables)
-    return (
-        batch.run_id,
-        batch.attempt,
-        batch.node,
-        batch.batch_id,
-        *header.first,
-        *header.last,
-        header.lines,
-        sum(table.channel.count(TEE) for table in tables),
-        *header.by_severity,
-        list(header.ranks),
-        header.text_bytes,
-        body,
-    )
+    return PackedChunk(header, sum(table.channel.count(TEE) for table in tables), body)
 
 
 def _portions(tables: Sequence[LineTable]) -> Iterable[list[LineTable]]:

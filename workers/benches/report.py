@@ -12,7 +12,8 @@ class BenchOptions:
     """data: a folder to measure on instead of the built-in data. out: where to put details.
 
     steps, keys: of the built-in data instead of the usual number; few measure nothing, but fast.
-    peers: Python interpreters that can import a program to compare with.
+    peers: Python interpreters that can import a program to compare with. scale: length of the
+    made-up job of `logs`. door: of `logs`, None for each.
     """
 
     data: Path | None = None
@@ -20,6 +21,8 @@ class BenchOptions:
     steps: int | None = None
     keys: int | None = None
     peers: tuple[Path, ...] = ()
+    scale: float = 1.0
+    door: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,7 @@ def post_all(to: Receiver, bodies: Sequence[Sequence[bytes]]) -> None:
         path = f"/files/{to.project}/bench-{number}/file_stream"
         link = http.client.HTTPConnection(to.host, to.port, timeout=180)
         for body in bodies[number]:
-            said = _post(link, path, body, to.headers())
+            said = post(link, path, body, to.headers())
             if said:
                 failures.append(said)
                 break
@@ -95,14 +95,14 @@ def post_all(to: Receiver, bodies: Sequence[Sequence[bytes]]) -> None:
         raise AppError(failures[0], where=f"file_stream of port {to.port}")
 
 
-def _post(link: http.client.HTTPConnection, path: str, body: bytes, headers: dict[str, str]) -> str:
+def post(link: http.client.HTTPConnection, path: str, body: bytes, headers: dict[str, str]) -> str:
     """Sends a body until it is taken; "" or why not. Waits when it is told to, as the client."""
     while True:
         link.request("POST", path, body, headers)
         answer = link.getresponse()
         said = answer.read()
         if answer.status not in _BUSY:
-            return "" if answer.status == http.client.OK else f"{answer.status}: {said[:200]!r}"
+            return "" if answer.status < 300 else f"{answer.status}: {said[:200]!r}"
         time.sleep(float(answer.headers.get("Retry-After", "1")))
 
 

@@ -10,9 +10,10 @@ from typing import Any
 import orjson
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from workers.benches.logsend import DOORS
 from workers.benches.report import BenchOptions, BenchReport
 
-NAMES = ("growth", "ingest", "spikes", "wandb")
+NAMES = ("growth", "ingest", "logs", "spikes", "wandb")
 
 
 class Command(BaseCommand):
@@ -31,6 +32,8 @@ class Command(BaseCommand):
             default=[],
             help="a Python that can import openwandb or trackio, to compare with (wandb)",
         )
+        parser.add_argument("--scale", type=float, default=1.0, help="length of the job (logs)")
+        parser.add_argument("--door", choices=DOORS, help="one way in only (logs)")
         parser.add_argument("--out", type=Path, help="write details (such as predictions) here")
         parser.add_argument("--json", type=Path, help="write the figures to this file as well")
 
@@ -46,6 +49,8 @@ class Command(BaseCommand):
                 steps=options["steps"],
                 keys=options["keys"],
                 peers=tuple(options["peer"]),
+                scale=options["scale"],
+                door=options["door"],
             )
         )
         figures = orjson.dumps({"bench": options["name"], **report.figures}).decode()

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from calendar import timegm
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from apps.core.records import Severity
+from apps.logs.domain.prefixes import FIRST, LEVELS, Head, behind_bar, rare_part
 
 NS = 1_000_000_000
 YEAR_NS = 31_556_952 * NS
@@ -24,26 +24,14 @@ _RANK = re.compile(r"\[rank ?(\d{1,7})\]:? ?")
 _NAME = re.compile(r"(?:[\w.]+ )?- [\w.]+ - |\[[A-Za-z_][\w.]*\] ")
 _CRI = re.compile(r"(?:stdout|stderr) [FP] ")
 _STAMP = re.compile(
-    r" ?\[?(\d{4}-\d\d-\d\d[ T_]\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)?\]?(?: |:|$)"
+    r" ?\[?(\d{4}-\d\d-\d\d[ T_]\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?"
+    r"(Z|[+-]\d\d:?\d\d)?\]?(?: |:|$|(?=\[))"
 )
 _GLOG = re.compile(
     r"\[?([IWEF])(\d{3,4}) (\d\d:\d\d:\d\d)(?:\.(\d{1,9}))? +(?:\d+ )?(?:[\w./-]+:\d+\] ?)?"
 )
 _LEVEL = re.compile(r"\[?(DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL|FATAL)(?:\]:?|:| -) ?")
 
-LEVELS = {
-    "DEBUG": Severity.DEBUG,
-    "INFO": Severity.INFO,
-    "WARN": Severity.WARNING,
-    "WARNING": Severity.WARNING,
-    "ERROR": Severity.ERROR,
-    "CRITICAL": Severity.CRITICAL,
-    "FATAL": Severity.CRITICAL,
-    "I": Severity.INFO,
-    "W": Severity.WARNING,
-    "E": Severity.ERROR,
-    "F": Severity.CRITICAL,
-}
 # The usual shapes of a whole text in one go; what is rarer goes on from where this one stops.
 _USUAL = re.compile(
     r"^(?:\[rank ?(\d{1,7})\]:? ?)?"
@@ -53,7 +41,9 @@ _USUAL = re.compile(
     r"(?:\[rank ?(\d{1,7})\]:? ?)?(.*)$",
     re.MULTILINE,
 )
-_MORE = frozenset("[-0123456789IWEFDCs")
+_MORE = frozenset("[-0123456789IWEFDCs") | FIRST
+_PARTS = 8
+_SOON_NS = 36 * 3600 * NS
 _SCALE = (0, 10**8, 10**7, 10**6, 10**5, 10**4, 1000, 100, 10, 1)
 
 
@@ -62,6 +52,7 @@ class Headers:
     """Headers of the lines of one text, as columns of equal length.
 
     time_ns, level, rank, local_rank: None where the line does not say. body: the message.
+    labels: line number -> name of a process that has no rank there (Ray's address and pid).
     """
 
     time_ns: list[int | None]
@@ -69,16 +60,7 @@ class Headers:
     rank: list[int | None]
     local_rank: list[int | None]
     body: list[str]
-
-
-@dataclass(slots=True)
-class _Header:
-    """The parts in front of one message."""
-
-    time_ns: int | None
-    level: int | None
-    rank: int | None
-    local_rank: int | None = None
+    labels: dict[int, str] = field(default_factory=dict)
 
 
 # Whole seconds of ISO stamps: neighbouring lines, and the files of all ranks, share them.
@@ -88,8 +70,9 @@ _iso_seconds: dict[str, int | None] = {}
 class Clock:
     """Turns the stamps of one file into Unix nanoseconds.
 
-    near_ns: a time close to the file's lines; glog stamps have no year and take the one that
-    brings them nearest to it. Stamps without a zone are UTC plus `zone_offset_s`.
+    near_ns: a time close to the file's lines, and not before them; glog stamps have no year and
+    take the latest one that is not later than a day and a half after it. Stamps without a zone
+    are UTC plus `zone_offset_s`.
     """
 
     def __init__(self, near_ns: int, zone_offset_s: int = 0) -> None:
@@ -116,17 +99,24 @@ class Clock:
         if key in self._seconds:
             base = self._seconds[key]
         else:
-            year = self._nearest_year(int(day[:-2]), day[-2:], clock)
+            year = self._latest_year(int(day[:-2]), day[-2:], clock)
             base = _remember(self._seconds, key, year)
         if base is None:
             return None
         return base + _fraction_ns(fraction) - self._zone_offset_ns
 
-    def _nearest_year(self, month: int, day: str, clock: str) -> int | None:
+    def epoch(self, seconds: str) -> int | None:
+        """Time of `1795981583.25`, Unix seconds; None outside 1970 to 2200."""
+        whole, _, fraction = seconds.partition(".")
+        time_ns = int(whole) * NS + _fraction_ns(fraction)
+        return time_ns if time_ns < 230 * YEAR_NS else None
+
+    def _latest_year(self, month: int, day: str, clock: str) -> int | None:
         year = 1970 + self._near_ns // YEAR_NS
-        stamps = (f"{y:04d}-{month:02d}-{day} {clock}" for y in (year - 1, year, year + 1))
+        stamps = (f"{y:04d}-{month:02d}-{day} {clock}" for y in range(year + 1, year - 9, -1))
         times = [t for t in map(_seconds_of, stamps) if t is not None]
-        return min(times, key=lambda t: abs(t - self._near_ns)) if times else None
+        past = (t for t in times if t - self._zone_offset_ns <= self._near_ns + _SOON_NS)
+        return next(past, times[-1] if times else None)
 
 
 def _remember(cache: dict[str, int | None], key: str, value: int | None) -> int | None:
@@ -177,7 +167,7 @@ def read_headers(texts: Sequence[str], clock: Clock, *, tee: bool) -> Headers:
         body=[row[6] for row in found],
     )
     for number, body in enumerate(heads.body):
-        if body[:1] in _MORE:
+        if body[:1] in _MORE or "%|" in body:
             _finish(heads, number, clock, tee)
     return heads
 
@@ -195,13 +185,15 @@ def _strip_tee(texts: Sequence[str]) -> tuple[list[int | None], list[str]]:
 def _finish(heads: Headers, number: int, clock: Clock, tee: bool) -> None:
     """Take the rarer header parts off one body."""
     text = heads.body[number]
-    head = _Header(heads.time_ns[number], heads.level[number], heads.rank[number])
+    head = Head(heads.time_ns[number], heads.level[number], heads.rank[number])
     head.local_rank = heads.local_rank[number]
-    pos = 0
-    for _ in range(6):
+    pos = behind_bar(text)
+    for _ in range(_PARTS):
         after = _next_part(text, pos, head, clock)
-        if after == pos and tee and head.local_rank is None:
-            after = _behind_runtime_stamp(text, pos, head)
+        if after == pos:
+            after = _behind_runtime_stamp(text, pos, head, tee)
+        if after == pos:
+            after = rare_part(text, pos, head, clock)
         if after == pos:
             break
         pos = after
@@ -209,21 +201,25 @@ def _finish(heads: Headers, number: int, clock: Clock, tee: bool) -> None:
         heads.body[number] = text[pos:]
         heads.time_ns[number], heads.level[number] = head.time_ns, head.level
         heads.rank[number], heads.local_rank[number] = head.rank, head.local_rank
+        if head.label is not None:
+            heads.labels[number] = head.label
 
 
-def _behind_runtime_stamp(text: str, pos: int, head: _Header) -> int:
+def _behind_runtime_stamp(text: str, pos: int, head: Head, tee: bool) -> int:
     """Index after a container runtime's `stderr F ` and the tee prefix behind it."""
+    if head.time_ns is None:
+        return pos
     found = _CRI.match(text, pos)
     if found is None:
         return pos
-    teed = _TEE.match(text, found.end())
+    teed = _TEE.match(text, found.end()) if tee and head.local_rank is None else None
     if teed is None:
         return found.end()
     head.local_rank = int(teed[1])
     return teed.end()
 
 
-def _next_part(text: str, pos: int, head: _Header, clock: Clock) -> int:
+def _next_part(text: str, pos: int, head: Head, clock: Clock) -> int:
     """Index after the header part that starts at `pos`; `pos` itself if none does."""
     first = text[pos : pos + 1]
     if first == "[":
@@ -232,11 +228,13 @@ def _next_part(text: str, pos: int, head: _Header, clock: Clock) -> int:
         if text[pos + 1 : pos + 2].isdigit():
             return _stamp(text, pos, head, clock)
     elif first.isdigit() or first == " ":
-        return _stamp(text, pos, head, clock)
+        after = _stamp(text, pos, head, clock)
+        if after != pos:
+            return after
     return _word_part(text, pos, head, clock)
 
 
-def _rank_prefix(text: str, pos: int, head: _Header) -> int:
+def _rank_prefix(text: str, pos: int, head: Head) -> int:
     found = _RANK.match(text, pos)
     if found is None:
         return pos
@@ -245,7 +243,7 @@ def _rank_prefix(text: str, pos: int, head: _Header) -> int:
     return found.end()
 
 
-def _stamp(text: str, pos: int, head: _Header, clock: Clock) -> int:
+def _stamp(text: str, pos: int, head: Head, clock: Clock) -> int:
     found = _STAMP.match(text, pos)
     if found is None:
         return pos
@@ -254,7 +252,7 @@ def _stamp(text: str, pos: int, head: _Header, clock: Clock) -> int:
     return found.end()
 
 
-def _word_part(text: str, pos: int, head: _Header, clock: Clock) -> int:
+def _word_part(text: str, pos: int, head: Head, clock: Clock) -> int:
     if head.level is None:
         found = _LEVEL.match(text, pos)
         if found is not None:

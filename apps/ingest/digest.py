@@ -21,6 +21,8 @@ from apps.ingest import store, writes
 from apps.ingest.checkpoints.parse import parse as parse_checkpoints
 from apps.ingest.envelope import Envelope
 from apps.ingest.inflate import InflateLimits, inflate
+from apps.ingest.lines.parse import parse as parse_lines
+from apps.ingest.lines.write import write_entries
 from apps.ingest.logs.parse import parse as parse_logs
 from apps.ingest.metrics.parse import parse as parse_metrics
 from apps.ingest.nodes.parse import parse as parse_nodes
@@ -64,6 +66,7 @@ class Protocol:
 
 PROTOCOLS: dict[str, Protocol] = {
     "logs": Protocol(lambda body, _: parse_logs(body), writes.write_logs),
+    "lines": Protocol(lambda body, _: parse_lines(body), write_entries),
     "wandb": Protocol(lambda body, _: open_wandb(body), write_wandb, join_records),
     "file_stream": Protocol(lambda body, _: parse_stream(body), write_stream, join_streams),
     wandb_alerts.ENDPOINT: Protocol(

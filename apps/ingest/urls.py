@@ -8,6 +8,7 @@ from apps.ingest.dispatch import post_to
 urlpatterns = [
     path("runs/<str:key>/launches", post_to(views.launches)),
     path("runs/<str:key>/logs", post_to(views.run_door("logs"))),
+    path("runs/<str:key>/lines", post_to(views.run_door("lines"))),
     path("runs/<str:key>/wandb", post_to(views.run_door("wandb"))),
     path("runs/<str:key>/tensorboard", post_to(views.run_door("tensorboard"))),
     path("runs/<str:key>/rows", post_to(views.run_door("rows"))),

@@ -155,8 +155,8 @@ def write_logs(envelope: Envelope, batch: LogBatch) -> Written:
     attempt = runs.settle_attempt(run_id, batch.attempt, at_ns).number
     parsed = _parse(run_id, attempt, batch)
     done = logs.write_lines(run_id, attempt, batch.node, parsed, batch_id=envelope.batch_id)
-    told = _add_told(run_id, attempt, done)
-    _note_ranks(run_id, attempt, batch.node, parsed)
+    told = add_told(run_id, attempt, done)
+    note_ranks(run_id, attempt, batch.node, parsed)
     runs_store.note_progress(run_id, attempt, Progress(last_ns=done.last_ns), timezone.now())
     counts = {
         **told.counts,
@@ -173,7 +173,7 @@ def write_logs(envelope: Envelope, batch: LogBatch) -> Written:
     return Written(told.attempts | {attempt}, counts)
 
 
-def _add_told(run_id: int, attempt: int, done: LinesWritten) -> Written:
+def add_told(run_id: int, attempt: int, done: LinesWritten) -> Written:
     """The numbers that lines told, of ranks and of the job.
 
     A log is text first: numbers that cannot be stored are counted, and the lines stay.
@@ -215,7 +215,7 @@ def _parse(run_id: int, attempt: int, batch: LogBatch) -> list[ParsedSegment]:
     ]
 
 
-def _note_ranks(
+def note_ranks(
     run_id: int, attempt: int, node: str | None, parsed: Sequence[ParsedSegment]
 ) -> None:
     """Where ranks said they run, and how many there are."""

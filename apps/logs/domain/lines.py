@@ -44,7 +44,8 @@ class SegmentMeta:
     inside `generation` (counts up when the file is rotated or truncated). seen_ns: agent's clock
     when it read the bytes. previous_ns: time of the last line stored of this file, if known.
     time_shift_ns: added to every time (a replay moves its data to now); previous_ns has it already.
-    partial: the last line is not whole: it is text, and tells no numbers.
+    partial: the last line is not whole: it is text, and tells no numbers. rank: of all its lines,
+    where the sender says it.
     """
 
     source: str
@@ -57,6 +58,7 @@ class SegmentMeta:
     previous_ns: int | None = None
     time_shift_ns: int = 0
     partial: bool = False
+    rank: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +194,7 @@ class _Parser:
             seq=list(accumulate((len(raw) + 1 for raw in raws), initial=meta.offset))[:-1],
             channel=channel,
             local_rank=local,
-            rank=_ranks(heads.rank, local, self.tee),
+            rank=_ranks(heads.rank, local, self.tee, meta.rank),
             severity=severity,
             step=[
                 step_of(body) if level < Severity.ERROR else None
@@ -260,8 +262,13 @@ def _filled(own_ns: list[int | None], meta: SegmentMeta) -> list[int]:
     return times
 
 
-def _ranks(named: list[int | None], local: list[int | None], tee: bool) -> list[int | None]:
-    """Global rank of each line: named by itself, else the first one its process named."""
+def _ranks(
+    named: list[int | None], local: list[int | None], tee: bool, said: int | None
+) -> list[int | None]:
+    """Global rank of each line: named by itself, else said of all, else the first one its process
+    named."""
+    if said is not None:
+        return [said if rank is None else rank for rank in named]
     first: dict[int | None, int] = {}
     for rank, process in zip(named, local, strict=True):
         if rank is not None and process not in first:

@@ -3,11 +3,13 @@
 from apps.logs.store.payloads import check_bucket
 from apps.logs.store.reading import (
     end_offset,
+    end_offsets,
     file_totals,
     heard,
     last_times,
     rank_activity,
     read_lines,
+    source_count,
     sources,
 )
 from apps.logs.store.triage import (
@@ -22,6 +24,7 @@ from apps.logs.store.writing import write_lines
 __all__ = [
     "check_bucket",
     "end_offset",
+    "end_offsets",
     "event_rows",
     "file_totals",
     "heard",
@@ -31,6 +34,7 @@ __all__ = [
     "rank_states",
     "read_lines",
     "save_triage",
+    "source_count",
     "sources",
     "take_triage",
     "write_lines",

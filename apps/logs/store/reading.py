@@ -169,6 +169,20 @@ def end_offset(run_id: int, attempt: int, node: str | None, name: str) -> int:
     return rows.order_by("-generation").values_list("end_offset", flat=True).first() or 0
 
 
+def end_offsets(run_id: int, attempt: int, node: str, names: Sequence[str]) -> dict[str, int]:
+    """The same for several files of a node; those that are not known are not in it.
+
+    -- uses logs_source_is_one_file
+    """
+    rows = Source.objects.filter(run_id=run_id, attempt=attempt, node=node, name__in=set(names))
+    return dict(rows.order_by("generation").values_list("name", "end_offset"))
+
+
+def source_count(run_id: int) -> int:
+    """How many log files the run has. -- uses the primary key"""
+    return Source.objects.filter(run_id=run_id).count()
+
+
 def last_times(
     run_id: int, attempt: int, node: str | None, names: Sequence[str]
 ) -> dict[tuple[str, int], int]:

@@ -131,6 +131,17 @@ class Bundle(models.Model):
         ]
 
 
+class PulseHour(models.Model):
+    """Lines by minute of one node, and of each of its ranks (domain/pulse.py). hour: since 1970."""
+
+    pk = models.CompositePrimaryKey("run_id", "attempt", "node", "hour")
+    run_id = models.BigIntegerField()
+    attempt = models.IntegerField()
+    node = models.CharField(max_length=253)
+    hour = models.BigIntegerField()
+    body = models.BinaryField()
+
+
 class Event(models.Model):
     """A line of warning or worse, also in a chunk. Traceback frames and console copies of rank
     files have no row. message_at: characters of prefixes in text.

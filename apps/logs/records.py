@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from apps.core.records import MetricRow, Severity
 
@@ -50,11 +54,17 @@ class LogEntry:
 
 @dataclass(frozen=True, slots=True)
 class LogQuery:
-    """Which lines. None or () = no condition.
+    """Which lines. None or () or "" = no condition; all conditions hold at once.
 
-    text: substring, case matters. from_ns, to_ns: inclusive. after_cursor: next_cursor of the page
-    before. newest_first: read backwards. copies: also console lines that repeat a rank file.
-    max_chunks: chunks to decompress at most for one page.
+    text, words: each a substring; without: substrings that must not occur. regex: RE2 syntax, `^`
+    and `$` are the ends of a line. ignore_case: of words, without and regex; the case of text
+    always matters. ranks: any of them; rank_spans: inclusive spans, added to ranks. node, nodes:
+    any of them. source: part of the file's name. template: id of the message's template.
+    from_step, to_step: inclusive; lines that name a step name one of these, others are of the
+    minutes in which lines do (search.py). from_ns, to_ns: inclusive. after_cursor: next_cursor of
+    the page before. newest_first: read backwards. copies: also console lines that repeat a rank
+    file.
+    max_chunks, max_s: chunks to decompress and seconds to search at most; then a page is partial.
     """
 
     run_id: int
@@ -70,6 +80,18 @@ class LogQuery:
     newest_first: bool = False
     copies: bool = False
     max_chunks: int = 400
+    rank_spans: tuple[tuple[int, int], ...] = ()
+    nodes: tuple[str, ...] = ()
+    max_severity: int = Severity.CRITICAL
+    words: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    regex: str = ""
+    ignore_case: bool = False
+    source: str = ""
+    template: int | None = None
+    from_step: int | None = None
+    to_step: int | None = None
+    max_s: float = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +108,50 @@ class LogPage:
     chunks_scanned: int
     chunks_total: int
     partial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """What a search found since the part before, in key order, and how far it is.
+
+    chunks_scanned, chunks_total: since the search began. next_cursor: go on there after this part
+    (None: nothing is behind it). done: no further part comes. partial: it stopped at max_chunks or
+    max_s before all was searched.
+    """
+
+    lines: tuple[LogEntry, ...]
+    chunks_scanned: int
+    chunks_total: int
+    next_cursor: str | None
+    done: bool = False
+    partial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pulse:
+    """Lines by severity over time. Bucket i begins at edges_ns[i] and ends before edges_ns[i + 1].
+
+    severities: of the columns. counts: int64[buckets, severities], of all nodes; nodes: the same
+    of each node ("" = unknown), ascending by name. Console copies of rank files do not count.
+    Minutes are counted whole: a bucket holds the minutes that begin in it.
+    """
+
+    edges_ns: NDArray[np.int64]
+    severities: tuple[int, ...]
+    counts: NDArray[np.int64]
+    nodes: Mapping[str, NDArray[np.int64]]
+
+
+@dataclass(frozen=True, slots=True)
+class RankMatrix:
+    """Worst severity of each rank over time; buckets as in Pulse.
+
+    ranks: int32[n], ascending. worst: uint8[n, buckets], a Severity, 0 = silent.
+    """
+
+    edges_ns: NDArray[np.int64]
+    ranks: NDArray[np.int32]
+    worst: NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)

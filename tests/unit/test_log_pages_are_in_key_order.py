@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.logs.domain.chunks import decode_chunk, encode_chunk
+from apps.logs.domain.conditions import LineFilter, matching
 from apps.logs.domain.cursor import BadCursor, pack_cursor, unpack_cursor
-from apps.logs.domain.paging import LineFilter, PageBuilder
+from apps.logs.domain.paging import PageBuilder
 from apps.logs.domain.table import LineTable
 
 ANY = LineFilter(hide_copies=False)
@@ -41,7 +42,7 @@ def read(chunks, limit, after, newest_first):
     ordered = sorted(chunks, key=lambda c: getattr(c[0], side)[0], reverse=newest_first)
     for header, body in ordered:
         builder.release(getattr(header, side)[0])
-        builder.add(body, ANY, (0, "n"))
+        builder.add(body, matching(body, ANY), (0, "n"))
     builder.release(None)
     return [found.key for found in builder.page]
 

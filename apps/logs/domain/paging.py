@@ -9,21 +9,8 @@ from numpy.typing import NDArray
 
 from apps.logs.domain.chunks import ChunkLines
 from apps.logs.domain.cursor import MAX_INT64, MIN_INT64, LineKey
-from apps.logs.domain.lines import TEE
 
 _LAST_TEXT = "\U0010ffff"
-
-
-@dataclass(frozen=True, slots=True)
-class LineFilter:
-    """Conditions on lines. ranks (): any. text b"": any. hide_copies: no console copies."""
-
-    ranks: tuple[int, ...] = ()
-    min_severity: int = 0
-    text: bytes = b""
-    from_ns: int = MIN_INT64
-    to_ns: int = MAX_INT64
-    hide_copies: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +43,9 @@ class PageBuilder:
         """Whether the page has its lines."""
         return len(self.page) >= self.limit
 
-    def add(self, chunk: ChunkLines, condition: LineFilter, tag: tuple[int, str]) -> None:
-        """Take the lines of one chunk that match. tag: (attempt, node), kept with each line."""
-        numbers = np.nonzero(matching(chunk, condition))[0]
+    def add(self, chunk: ChunkLines, hit: NDArray[np.bool_], tag: tuple[int, str]) -> None:
+        """Take the lines of one chunk where `hit`. tag: (attempt, node), kept with each line."""
+        numbers = np.nonzero(hit)[0]
         order = np.lexsort((chunk.seq[numbers], chunk.rank[numbers], chunk.time_ns[numbers]))
         numbers = numbers[order][::-1] if self.newest_first else numbers[order]
         taken = 0
@@ -107,20 +94,6 @@ class PageBuilder:
         return int(np.searchsorted(times, self.after[0], side="left"))
 
 
-def matching(chunk: ChunkLines, condition: LineFilter) -> NDArray[np.bool_]:
-    """Which lines of a chunk fulfil the conditions; bool[n]."""
-    hit = (chunk.time_ns >= condition.from_ns) & (chunk.time_ns <= condition.to_ns)
-    hit &= chunk.severity >= condition.min_severity
-    if condition.ranks:
-        hit &= np.isin(chunk.rank, np.array(condition.ranks, dtype=np.int64))
-    if condition.hide_copies:
-        copies = np.array([origin.channel == TEE for origin in chunk.origins], dtype=np.bool_)
-        hit &= ~copies[chunk.origin]
-    if condition.text and hit.any():
-        hit &= chunk.containing(condition.text)
-    return hit
-
-
 def key_of(chunk: ChunkLines, number: int, tag: tuple[int, str]) -> LineKey:
     """Key of one line; files of the same name differ by attempt and node."""
     source = chunk.origins[int(chunk.origin[number])].source
@@ -128,5 +101,16 @@ def key_of(chunk: ChunkLines, number: int, tag: tuple[int, str]) -> LineKey:
         int(chunk.time_ns[number]),
         int(chunk.rank[number]),
         int(chunk.seq[number]),
-        f"{source}|{tag[0]}|{tag[1]}",
+        file_key(source, *tag),
     )
+
+
+def file_key(source: str, attempt: int, node: str) -> str:
+    """The file as the last part of a line's key. Node names hold no `|`, sources may."""
+    return f"{source}|{attempt}|{node}"
+
+
+def file_of(key: str) -> tuple[str, int, str]:
+    """(source, attempt, node) of file_key(). Raises ValueError."""
+    source, attempt, node = key.rsplit("|", 2)
+    return source, int(attempt), node

@@ -1,6 +1,8 @@
 """Every statement against the tables of logs."""
 
+from apps.logs.store.context import LinePlace, context_of
 from apps.logs.store.payloads import check_bucket
+from apps.logs.store.pulse import node_hours
 from apps.logs.store.reading import (
     end_offset,
     end_offsets,
@@ -8,10 +10,10 @@ from apps.logs.store.reading import (
     heard,
     last_times,
     rank_activity,
-    read_lines,
     source_count,
     sources,
 )
+from apps.logs.store.searching import read_lines, scan_lines
 from apps.logs.store.triage import (
     event_rows,
     look_again_ns,
@@ -22,7 +24,9 @@ from apps.logs.store.triage import (
 from apps.logs.store.writing import write_lines
 
 __all__ = [
+    "LinePlace",
     "check_bucket",
+    "context_of",
     "end_offset",
     "end_offsets",
     "event_rows",
@@ -30,10 +34,12 @@ __all__ = [
     "heard",
     "last_times",
     "look_again_ns",
+    "node_hours",
     "rank_activity",
     "rank_states",
     "read_lines",
     "save_triage",
+    "scan_lines",
     "source_count",
     "sources",
     "take_triage",

@@ -1,166 +1,18 @@
-"""Reading lines back: chunk headers first, then as few chunks as a page needs."""
+"""What is stored of files and ranks, and how far it is."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
 
-from django.db.models import Count, F, Q, QuerySet, Sum
+from django.db.models import Count, F, Sum
 
-from apps.core.records import Severity
 from apps.core.sql import query as ask
-from apps.logs.domain.chunks import NO_RANK, decode_chunk
-from apps.logs.domain.cursor import MAX_INT64, MIN_INT64, LineKey, pack_cursor, unpack_cursor
-from apps.logs.domain.paging import Found, LineFilter, PageBuilder
-from apps.logs.models import Chunk, Gap, RankLog, Source
-from apps.logs.records import LogEntry, LogPage, LogQuery, RankActivity, SourceInfo
-from apps.logs.store import chunkrows, payloads
+from apps.logs.models import Gap, RankLog, Source
+from apps.logs.records import RankActivity, SourceInfo
 from apps.runs import store as runs
 
-MAX_PAGE = 5_000
 MAX_LISTED = 10_000
 MAX_RANKS = 100_000
-WINDOW = 16
-_FROM_SEVERITY = {
-    Severity.INFO: ("info", "warning", "error", "critical"),
-    Severity.WARNING: ("warning", "error", "critical"),
-    Severity.ERROR: ("error", "critical"),
-    Severity.CRITICAL: ("critical",),
-}
-
-
-def read_lines(query: LogQuery) -> LogPage:
-    """One page of lines, ordered by (time_ns, rank, seq, source); keyset by query.after_cursor.
-
-    Console lines that repeat a rank file are left out on nodes that sent rank files, unless
-    query.copies. Raises BadCursor. Cost: header rows of the range, then about 1 ms a chunk.
-    """
-    after = unpack_cursor(query.after_cursor) if query.after_cursor else None
-    limit = max(1, min(query.limit, MAX_PAGE))
-    builder = PageBuilder(limit, after, query.newest_first)
-    with_files = set() if query.copies else _nodes_with_files(query)
-    headers = _headers(query, after, with_files)
-    total = headers.count()
-    scanned, resume = _scan(builder, headers, query, with_files)
-    next_key = builder.page[-1].key if builder.full else resume
-    return LogPage(
-        lines=tuple(_entry(found) for found in builder.page),
-        next_cursor=pack_cursor(next_key) if next_key is not None else None,
-        chunks_scanned=scanned,
-        chunks_total=total,
-        partial=resume is not None and not builder.full,
-    )
-
-
-def _scan(
-    builder: PageBuilder, headers: QuerySet[Chunk], query: LogQuery, with_files: set[str]
-) -> tuple[int, LineKey | None]:
-    """Fill the page; chunks decompressed, and the key to go on behind if it stopped early."""
-    condition = _condition(query)
-    shown = replace(condition, hide_copies=False)
-    scanned = 0
-    for row, body in _in_order(headers, newest_first=query.newest_first):
-        bound = row.last_ns if query.newest_first else row.first_ns
-        builder.release(bound)
-        if builder.full:
-            return scanned, None
-        key = builder.resume_key(bound)
-        if scanned >= query.max_chunks and builder.advances(key):
-            return scanned, key
-        hide = row.node in with_files
-        tag = (row.attempt, row.node)
-        builder.add(decode_chunk(body), condition if hide else shown, tag)
-        scanned += 1
-    builder.release(None)
-    return scanned, None
-
-
-def _condition(query: LogQuery) -> LineFilter:
-    return LineFilter(
-        ranks=query.ranks,
-        min_severity=query.min_severity,
-        text=query.text.encode("utf-8", "replace"),
-        from_ns=MIN_INT64 if query.from_ns is None else query.from_ns,
-        to_ns=MAX_INT64 if query.to_ns is None else query.to_ns,
-        hide_copies=True,
-    )
-
-
-def _headers(query: LogQuery, after: LineKey | None, with_files: set[str]) -> QuerySet[Chunk]:
-    """Chunks that may hold lines of the page. -- uses ix_chunk_first, ix_chunk_last"""
-    rows = Chunk.objects.filter(run_id=query.run_id)
-    if query.attempt is not None:
-        rows = rows.filter(attempt=query.attempt)
-    if query.node is not None:
-        rows = rows.filter(node=query.node)
-    if query.ranks:
-        rows = rows.filter(ranks__overlap=[r if r >= 0 else NO_RANK for r in query.ranks])
-    start, end = query.from_ns, query.to_ns
-    if after is not None and query.newest_first:
-        end = after[0] if end is None else min(end, after[0])
-    elif after is not None:
-        start = after[0] if start is None else max(start, after[0])
-    if start is not None:
-        rows = rows.filter(last_ns__gte=start)
-    if end is not None:
-        rows = rows.filter(first_ns__lte=end)
-    if with_files:
-        rows = rows.exclude(node__in=with_files, copies=F("lines"))
-    return _with_severity(rows, query.min_severity)
-
-
-def _with_severity(rows: QuerySet[Chunk], min_severity: int) -> QuerySet[Chunk]:
-    """Chunks that have a line of at least this severity."""
-    if min_severity <= Severity.DEBUG:
-        return rows
-    columns = next((c for s, c in _FROM_SEVERITY.items() if min_severity <= s), ())
-    some = Q(lines=0)
-    for column in columns:
-        some |= Q(**{f"{column}__gt": 0})
-    return rows.filter(some)
-
-
-def _in_order(headers: QuerySet[Chunk], *, newest_first: bool) -> Iterator[tuple[Chunk, bytes]]:
-    """Chunks by first time (newest first: by last time, descending), a window at a time; and
-    their bodies."""
-    if newest_first:
-        ordered, name, test = headers.order_by("-last_ns", "-chunk_id"), "last_ns", "lt"
-    else:
-        ordered, name, test = headers.order_by("first_ns", "chunk_id"), "first_ns", "gt"
-    window: Sequence[Chunk] = list(ordered[:WINDOW])
-    while window:
-        bodies = payloads.get(window[0].run_id, [chunkrows.place_of(row) for row in window])
-        yield from zip(window, bodies, strict=True)
-        if len(window) < WINDOW:
-            return
-        bound, last = getattr(window[-1], name), window[-1].chunk_id
-        further = Q(**{f"{name}__{test}": bound}) | Q(**{name: bound, f"chunk_id__{test}": last})
-        window = list(ordered.filter(further)[:WINDOW])
-
-
-def _nodes_with_files(query: LogQuery) -> set[str]:
-    rows = RankLog.objects.filter(run_id=query.run_id, lines__gt=0)
-    if query.attempt is not None:
-        rows = rows.filter(attempt=query.attempt)
-    return set(rows.values_list("node", flat=True).distinct())
-
-
-def _entry(found: Found) -> LogEntry:
-    attempt, node = found.tag
-    line = found.chunk.line(found.number)
-    return LogEntry(
-        attempt=attempt,
-        node=node or None,
-        time_ns=line.time_ns,
-        seq=line.seq,
-        source=line.source,
-        channel=line.channel,
-        local_rank=line.local_rank,
-        rank=line.rank,
-        severity=line.severity,
-        step=line.step,
-        text=line.text,
-    )
 
 
 def end_offset(run_id: int, attempt: int, node: str | None, name: str) -> int:

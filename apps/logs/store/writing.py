@@ -17,6 +17,7 @@ from apps.logs.domain.table import LineTable
 from apps.logs.records import LinesWritten
 from apps.logs.store.chunkrows import ChunkOwner, PackedChunk, add_chunks
 from apps.logs.store.files import FileKey, OpenFile, lock_files, save_files
+from apps.logs.store.pulse import add_pulse
 from apps.logs.store.speakers import Told, of_speakers
 from apps.logs.store.states import load_states, mark_dirty, save_states
 
@@ -92,6 +93,7 @@ def write_lines(
     save_files(run_id, batch.files.values())
     save_states(run_id, attempt, [batch.states[key] for key in batch.touched])
     _copy_chunks(batch)
+    add_pulse(run_id, attempt, place, [table for _, table in batch.tables])
     triable = _copy_events(batch)
     mark_dirty(run_id, attempt, new_events=triable, new_lines=bool(batch.tables))
     return _summary(batch)

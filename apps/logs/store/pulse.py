@@ -1,0 +1,93 @@
+"""Hours of nodes: what a batch adds, and reading them back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from apps.core.sql import execute, query
+from apps.logs.domain.lines import TEE
+from apps.logs.domain.pulse import PulseColumns, fold, merge, pack, unpack
+from apps.logs.domain.table import LineTable
+from apps.logs.domain.timeline import NodeHour
+
+MAX_HOURS_READ = 400_000
+_PLACE = "run_id = %s AND attempt = %s AND node = %s AND hour = ANY(%s)"
+# -- both use the primary key
+_LOCK = f"SELECT hour, body FROM logs_pulsehour WHERE {_PLACE} ORDER BY hour FOR UPDATE"  # noqa: S608
+_SAVE = f"""
+    UPDATE logs_pulsehour AS p SET body = n.body
+      FROM unnest(%s::int8[], %s::bytea[]) AS n (number, body)
+     WHERE {_PLACE} AND hour = n.number
+"""  # noqa: S608 - names of this module only
+_ADD = """
+    INSERT INTO logs_pulsehour (run_id, attempt, node, hour, body)
+    SELECT %s, %s, %s, n.hour, n.body FROM unnest(%s::int8[], %s::bytea[]) AS n (hour, body)
+    ON CONFLICT DO NOTHING RETURNING hour
+"""
+# -- uses the primary key
+_READ = """
+    SELECT p.node, p.hour, p.body, p.attempt FROM logs_pulsehour AS p
+     WHERE p.run_id = %s AND (%s::int4 IS NULL OR p.attempt = %s) AND p.hour BETWEEN %s AND %s
+     ORDER BY p.attempt, p.node, p.hour LIMIT %s
+"""
+_WITH_FILES = """
+    SELECT DISTINCT attempt, node FROM logs_ranklog
+     WHERE run_id = %s AND lines > 0 AND (%s::int4 IS NULL OR attempt = %s)
+"""
+
+
+def add_pulse(run_id: int, attempt: int, node: str, tables: Sequence[LineTable]) -> None:
+    """Count the new lines of one node; in the caller's transaction, rows locked in order of hour.
+
+    Two statements for hours that are known, one for new ones. About 0.1 microseconds a line.
+    """
+    new = fold(_columns(tables))
+    place = (run_id, attempt, node)
+    known = _locked(place, sorted(new))
+    fresh = {hour: pack(block) for hour, block in new.items() if hour not in known}
+    added = _inserted(place, fresh) if fresh else set()
+    late = sorted(fresh.keys() - added)
+    if late:  # somebody else made the row since
+        known |= _locked(place, late)
+    if known:
+        hours = sorted(known)
+        bodies = [pack(merge(unpack(known[hour]), new[hour])) for hour in hours]
+        execute(_SAVE, [hours, bodies, *place, hours])
+
+
+def _locked(place: tuple[int, int, str], hours: Sequence[int]) -> dict[int, bytes]:
+    return {hour: bytes(body) for hour, body in query(_LOCK, [*place, list(hours)])}
+
+
+def _inserted(place: tuple[int, int, str], fresh: Mapping[int, bytes]) -> set[int]:
+    rows = query(_ADD, [*place, list(fresh), list(fresh.values())])
+    return {hour for (hour,) in rows}
+
+
+def _columns(tables: Sequence[LineTable]) -> PulseColumns:
+    return PulseColumns(
+        time_ns=np.array([t for table in tables for t in table.time_ns], dtype=np.int64),
+        severity=np.array([s for table in tables for s in table.severity], dtype=np.int64),
+        rank=np.array(
+            [-1 if r is None else r for table in tables for r in table.rank], dtype=np.int64
+        ),
+        step=np.array(
+            [-1 if s is None else s for table in tables for s in table.step], dtype=np.int64
+        ),
+        copied=np.array([c == TEE for table in tables for c in table.channel], dtype=np.bool_),
+    )
+
+
+def node_hours(run_id: int, attempt: int | None, first: int, last: int) -> list[NodeHour]:
+    """The hours of all nodes from `first` to `last`; of all attempts if it is None.
+
+    Console copies count on nodes that sent no rank files. At most MAX_HOURS_READ.
+    """
+    with_files = {(a, node) for a, node in query(_WITH_FILES, [run_id, attempt, attempt])}
+    rows = query(_READ, [run_id, attempt, attempt, first, last, MAX_HOURS_READ])
+    return [
+        NodeHour(node, hour, unpack(bytes(body)), copies=(number, node) not in with_files)
+        for node, hour, body, number in rows
+    ]

@@ -33,8 +33,9 @@ def log_body(
     node: str = "gpu-a01",
     attempt: int = 0,
     channel: str = "stderr",
+    **said: Any,
 ) -> bytes:
-    """A logs body with one segment."""
+    """A logs body with one segment; said: its further fields."""
     segment = {
         "source": source,
         "channel": channel,
@@ -42,7 +43,7 @@ def log_body(
         "offset": offset,
         "bytes": len(text),
         "seen_ns": T0_NS,
-    }
+    } | said
     header = {"v": 1, "attempt": attempt, "node": node, "segments": [segment]}
     return orjson.dumps(header) + b"\n" + text
 

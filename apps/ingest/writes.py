@@ -20,7 +20,7 @@ from apps.ingest.metrics.parse import MetricBatch, check_names
 from apps.ingest.wandb import extras_store
 from apps.ingest.wandb.parse import ConsoleLine, SystemSample
 from apps.logs import store as logs
-from apps.logs.domain.lines import TEE, ParsedSegment, SegmentMeta, parse_segment
+from apps.logs.domain.lines import TEE, ParsedSegment, ParsePolicy, SegmentMeta, parse_segment
 from apps.logs.records import LinesWritten
 from apps.metrics import store as metrics
 from apps.metrics.domain import steps
@@ -118,7 +118,7 @@ def add_console(envelope: Envelope, attempt: int, printed: Printed) -> int:
     """
     run_id, shift_ns = envelope.run_id, printed.time_shift_ns
     offset = logs.end_offset(run_id, attempt, printed.node, printed.source) if printed.lines else 0
-    parsed = []
+    parsed: list[ParsedSegment] = []
     for _, group in groupby(printed.lines, key=lambda line: line.time_ns // 1_000_000_000):
         lines = list(group)
         meta = SegmentMeta(
@@ -129,6 +129,7 @@ def add_console(envelope: Envelope, attempt: int, printed: Printed) -> int:
             offset=offset,
             seen_ns=lines[0].time_ns - shift_ns,
             time_shift_ns=shift_ns,
+            carry=parsed[-1].carry if parsed else None,
         )
         data = "".join(f"{line.text}\n" for line in lines).encode("utf-8", "replace")
         parsed.append(parse_segment(meta, data))
@@ -167,7 +168,7 @@ def write_logs(envelope: Envelope, batch: LogBatch) -> Written:
         "job_lines_copied": done.job_copies,
         "job_lines_without_step": sum(part.unplaced_job_lines for part in parsed),
         "invalid_utf8_bytes": sum(part.invalid_utf8_bytes for part in parsed),
-        "truncated_lines": sum(part.truncated_lines for part in parsed),
+        "long_lines": sum(part.long_lines for part in parsed),
         "partial_lines": sum(segment.partial for segment, _ in batch.segments),
     }
     return Written(told.attempts | {attempt}, counts)
@@ -192,27 +193,31 @@ def add_told(run_id: int, attempt: int, done: LinesWritten) -> Written:
 
 
 def _parse(run_id: int, attempt: int, batch: LogBatch) -> list[ParsedSegment]:
-    """The segments, read with the time of the last stored line of each file in mind."""
+    """The segments, each read with what the bytes before it left open."""
     names = [segment.source for segment, _ in batch.segments]
-    previous = logs.last_times(run_id, attempt, batch.node, names)
-    return [
-        parse_segment(
-            SegmentMeta(
-                source=segment.source,
-                channel=segment.channel,
-                local_rank=segment.local_rank,
-                node=batch.node,
-                offset=segment.offset,
-                seen_ns=segment.seen_ns,
-                generation=segment.generation,
-                previous_ns=previous.get((segment.source, segment.generation)),
-                time_shift_ns=batch.time_shift_ns,
-                partial=segment.partial,
-            ),
-            data,
+    known = logs.contexts(run_id, attempt, batch.node, names)
+    carries = {key: context.carry for key, context in known.items()}
+    parsed = []
+    for segment, data in batch.segments:
+        key = (segment.source, segment.generation)
+        meta = SegmentMeta(
+            source=segment.source,
+            channel=segment.channel,
+            local_rank=segment.local_rank,
+            node=batch.node,
+            offset=segment.offset,
+            seen_ns=segment.seen_ns,
+            generation=segment.generation,
+            previous_ns=known[key].last_ns if key in known else None,
+            time_shift_ns=batch.time_shift_ns,
+            partial=segment.partial,
+            rank=segment.rank,
+            carry=carries.get(key),
         )
-        for segment, data in batch.segments
-    ]
+        policy = ParsePolicy(segment.zone_offset_s, tasks_are_ranks=segment.tasks_are_ranks)
+        parsed.append(parse_segment(meta, data, policy))
+        carries[key] = parsed[-1].carry
+    return parsed
 
 
 def note_ranks(

@@ -12,6 +12,7 @@ class Source(models.Model):
     """One generation of one log file. node: "" if unknown.
 
     end_offset: bytes stored from the start, less the rows of Gap. skipped_lines: came again.
+    carry: what the bytes before end_offset leave open (domain/carry.py).
     """
 
     pk = models.CompositePrimaryKey("run_id", "source_id")
@@ -27,6 +28,7 @@ class Source(models.Model):
     lines = models.BigIntegerField(default=0)
     skipped_lines = models.BigIntegerField(default=0)
     last_ns = models.BigIntegerField(null=True)
+    carry = models.BinaryField(null=True)
 
     class Meta:
         constraints = [

@@ -2,7 +2,7 @@
 
 import pytest
 
-from apps.logs.store import last_times, sources, write_lines
+from apps.logs.store import contexts, sources, write_lines
 from tests.log_batches import NODE, RUN, numbered, send, stored
 from tests.log_samples import SEEN_NS, S, parse
 
@@ -72,5 +72,7 @@ def test_the_last_time_of_a_file_is_kept_for_the_parser():
     parsed = parse("2026-11-29 12:00:00 a\n")
     write_lines(RUN, 0, NODE, [parsed], batch_id="b")
     key = (parsed.meta.source, 0)
-    assert last_times(RUN, 0, NODE, [key[0]]) == {key: 1_795_953_600 * S}
+    (context,) = contexts(RUN, 0, NODE, [key[0]]).values()
+    assert context.last_ns == 1_795_953_600 * S
+    assert context.carry == parsed.carry
     assert parsed.meta.seen_ns == SEEN_NS

@@ -158,7 +158,7 @@ CASES = [
     (logs.look_again_ns, (7, 3), ["logs_triage_pkey"]),
     (logs.event_rows, (7, 0, []), ["ix_event_time"]),
     (logs.end_offset, (7, 0, "node-5", "stderr.log"), ["logs_source_is_one_file"]),
-    (logs.last_times, (7, 0, "node-5", ["stderr.log"]), ["logs_source_is_one_file"]),
+    (logs.contexts, (7, 0, "node-5", ["stderr.log"]), ["logs_source_is_one_file"]),
     (chunks_in_order, (LogQuery(7, 0, from_ns=290),), ["ix_chunk_last"]),
     (chunks_in_order, (LogQuery(7, 0, to_ns=10),), ["ix_chunk_first"]),
 ]

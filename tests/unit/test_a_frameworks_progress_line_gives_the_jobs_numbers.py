@@ -101,7 +101,7 @@ LINES = [
 
 def rows_of(*lines):
     text = "\n".join(lines)
-    rows, _ = job_rows(lines, range(len(lines)), formats_in(text.encode()))
+    rows = job_rows(lines, range(len(lines)), formats_in(text.encode())).rows
     return [(found.row.step, found.row.values) for found in rows]
 
 
@@ -196,6 +196,6 @@ words = st.sampled_from(
 @given(st.lists(st.lists(words, max_size=12).map("".join), max_size=6))
 def test_any_text_gives_rows_or_nothing(bodies):
     data = "\n".join(bodies).encode("utf-8", "surrogatepass")
-    rows, _ = job_rows(bodies, [0] * len(bodies), formats_in(data))
+    rows = job_rows(bodies, [0] * len(bodies), formats_in(data)).rows
     assert all(0 <= found.row.step < 2**62 for found in rows)
     assert all(name.startswith("log/") for found in rows for name in found.row.values)

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.logs.domain.lines import MAX_LINE_BYTES
+from apps.core.records import Severity
+from apps.logs.domain.pieces import MAX_LINE_BYTES
 from tests.log_samples import console, only, parse
 
 
@@ -36,11 +37,28 @@ def test_a_nul_byte_becomes_a_visible_sign():
     assert only(parse(b"a\0b\n")).text == "a\u2400b"
 
 
-def test_a_long_line_is_cut_and_says_how_long_it_was():
-    parsed = parse(b"x" * (MAX_LINE_BYTES + 10) + b"\nnext\n")
-    assert parsed.truncated_lines == 1
-    assert parsed.lines[0].text.endswith(f"... [cut, line has {MAX_LINE_BYTES + 10} bytes]")
-    assert parsed.lines[1].seq == MAX_LINE_BYTES + 11
+def test_a_huge_line_comes_in_pieces_that_say_so():
+    parsed = parse(b"x" * (2 * MAX_LINE_BYTES) + b"y" * 10 + b"\nnext\n")
+    first, second, third, following = parsed.lines.text
+    assert parsed.long_lines == 1
+    assert first == "x" * MAX_LINE_BYTES
+    assert second == "[piece 2 of a line] " + "x" * MAX_LINE_BYTES
+    assert third == "[piece 3 of a line] " + "y" * 10
+    assert parsed.lines.seq == [0, MAX_LINE_BYTES, 2 * MAX_LINE_BYTES, 2 * MAX_LINE_BYTES + 11]
+    assert following == "next"
+
+
+def test_the_pieces_of_a_line_are_of_its_process_and_severity():
+    long = "[default1]:[rank1]: RuntimeError: " + "ä" * MAX_LINE_BYTES
+    parsed = console(f"{long}\n")
+    assert parsed.lines.text[0].startswith("[default1]:[rank1]: RuntimeError: ä")
+    assert set(parsed.lines.rank) == {1}
+    assert set(parsed.lines.severity) == {Severity.ERROR}
+    assert parsed.invalid_utf8_bytes == 0
+
+
+def test_a_line_that_is_huge_only_by_its_frames_is_its_last_frame():
+    assert parse(b"10%\r" * MAX_LINE_BYTES + b"100%\n").lines.text == ["100%"]
 
 
 @given(st.binary(max_size=400), st.sampled_from([parse, console]))

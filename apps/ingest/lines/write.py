@@ -100,7 +100,7 @@ def _write_node(
             "job_lines": len(done.job_rows),
             "job_lines_copied": done.job_copies,
             "job_lines_without_step": sum(part.unplaced_job_lines for part in parsed),
-            "truncated_lines": sum(part.truncated_lines for part in parsed),
+            "long_lines": sum(part.long_lines for part in parsed),
         }
     )
     return told.attempts

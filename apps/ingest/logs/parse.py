@@ -16,8 +16,15 @@ MAX_LINES = 1_000_000
 _INT4 = msgspec.Meta(ge=0, lt=2**31)
 
 
+_DAY_S = msgspec.Meta(ge=-86_400, le=86_400)
+
+
 class Segment(msgspec.Struct, frozen=True):
-    """A byte range of one file. offset: where it starts in the file."""
+    """A byte range of one file. offset: where it starts in the file.
+
+    rank: global, of the one process that wrote it all. zone_offset_s: of its stamps without a
+    zone, seconds east of UTC. tasks_are_ranks: its `N: ` labels (srun --label) are global ranks.
+    """
 
     source: Annotated[str, msgspec.Meta(min_length=1, max_length=500, pattern=frames.NO_NUL)]
     channel: Literal["stderr", "stdout", "console"]
@@ -27,6 +34,9 @@ class Segment(msgspec.Struct, frozen=True):
     local_rank: Annotated[int, _INT4] | None = None
     generation: Annotated[int, _INT4] = 0
     partial: bool = False
+    rank: Annotated[int, _INT4] | None = None
+    zone_offset_s: Annotated[int, _DAY_S] = 0
+    tasks_are_ranks: bool = False
 
 
 class _Header(msgspec.Struct, frozen=True):

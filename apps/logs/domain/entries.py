@@ -6,8 +6,10 @@ tracebacks mean the same however a line came; what the sender said beside the te
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from apps.logs.domain.lines import CONSOLE, ParsedSegment, SegmentMeta, parse_segment
 
@@ -41,10 +43,11 @@ def parse_entries(meta: SegmentMeta, entries: Entries) -> ParsedSegment:
     meta.seen_ns. Cost: that of parse_segment, and about 1 microsecond a line.
     """
     texts = [text.removesuffix("\n") for text in entries.text]
-    data = "".join(f"{text}\n" for text in texts).encode("utf-8", "replace")
-    parsed = parse_segment(_as_printed(meta, entries), data)
-    owner = [at for at, text in enumerate(texts) for _ in range(text.count("\n") + 1)]
+    raws = [f"{text}\n".encode("utf-8", "replace") for text in texts]
+    parsed = parse_segment(_as_printed(meta, entries), b"".join(raws))
     lines = parsed.lines
+    starts = list(accumulate(map(len, raws), initial=meta.offset))[:-1]
+    owner = [bisect_right(starts, seq) - 1 for seq in lines.seq]
     shift = meta.time_shift_ns
     lines.time_ns = _told(lines.time_ns, [t if t is None else t + shift for t in entries.time_ns],
                           owner)  # fmt: skip

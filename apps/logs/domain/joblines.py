@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from apps.core.records import MetricRow
+from apps.logs.domain.carry import OpenBlock
 
 MAX_VALUES = 200
 # Bounded, with one way to read any text: a line of digits must not cost its length squared.
@@ -182,24 +183,36 @@ def formats_in(data: bytes) -> list[Format]:
     return [each for each, rare, marker in _MARKERS if rare in data and marker in data]
 
 
-def job_rows(
-    bodies: Sequence[str], times_ns: Sequence[int], formats: Sequence[Format]
-) -> tuple[list[JobRow], int]:
-    """Rows of the lines that tell numbers of the job, in order of lines, and how many lines of
-    a known format told no step.
+@dataclass(frozen=True, slots=True)
+class JobLines:
+    """Rows in order of lines. unplaced: lines of a known format that told no step. block: the
+    block that the last lines belong to, which the next segment may go on with."""
 
-    bodies: messages of a segment's lines. times_ns: their times.
+    rows: list[JobRow]
+    unplaced: int
+    block: OpenBlock | None
+
+
+def job_rows(
+    bodies: Sequence[str],
+    times_ns: Sequence[int],
+    formats: Sequence[Format],
+    block: OpenBlock | None = None,
+) -> JobLines:
+    """What the lines of a segment tell of the job.
+
+    bodies: messages of its lines. times_ns: their times. block: what the segment before left open.
     """
     rows: list[JobRow] = []
     unplaced = 0
-    block: tuple[Format, int, int] | None = None
+    current = _resumed(block)
     for line, body in enumerate(bodies):
-        if block is not None:
-            values = _values(block[0], body)
+        if current is not None:
+            values = _values(current.known, body)
             if values:
-                _extend(rows, block, values, times_ns)
+                current = _extend(rows, current, values, line)
                 continue
-            block = None
+            current = None
         known = next((each for each in formats if each.marker in body), None)
         if known is None:
             continue
@@ -207,25 +220,40 @@ def job_rows(
         if step is None:
             unplaced += known.family == "huggingface" and "'loss'" in body
         elif known.block:
-            block = (known, line, step)
+            current = _Block(known, step, line, times_ns[line])
         elif values := _values(known, body):
             rows.append(JobRow(line, known.family, MetricRow(step, times_ns[line], values)))
-    return rows, unplaced
+    left = None if current is None else OpenBlock(current.known.marker, current.step, current.at_ns)
+    return JobLines(rows, unplaced, left)
 
 
-def _extend(
-    rows: list[JobRow],
-    block: tuple[Format, int, int],
-    values: dict[str, float],
-    times_ns: Sequence[int],
-) -> None:
-    """Values of a further line of a block; its row stands at the line the block began with."""
-    known, line, step = block
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """A block of values. line: where its row stands; None before its first line in this segment."""
+
+    known: Format
+    step: int
+    line: int | None
+    at_ns: int
+
+
+def _resumed(block: OpenBlock | None) -> _Block | None:
+    if block is None:
+        return None
+    known = next((each for each in FORMATS if each.block and each.marker == block.marker), None)
+    return None if known is None else _Block(known, block.step, None, block.time_ns)
+
+
+def _extend(rows: list[JobRow], block: _Block, values: dict[str, float], line: int) -> _Block:
+    """Values of a further line of a block; its row stands at the line the block began with, or at
+    its first line in this segment, and has the time of the block."""
+    start = line if block.line is None else block.line
     before: dict[str, float] = {}
-    if rows and rows[-1].line == line:
+    if rows and rows[-1].line == start:
         before = dict(rows.pop().row.values)
     both = before | values if len(before) < MAX_VALUES else before
-    rows.append(JobRow(line, known.family, MetricRow(step, times_ns[line], both)))
+    rows.append(JobRow(start, block.known.family, MetricRow(block.step, block.at_ns, both)))
+    return _Block(block.known, block.step, start, block.at_ns)
 
 
 def _step(known: Format, body: str) -> int | None:

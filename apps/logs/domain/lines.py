@@ -9,29 +9,26 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
 from apps.core.records import MetricRow, Severity
+from apps.logs.domain.carry import MAX_OPEN, Carry, OpenLine
 from apps.logs.domain.classify import severity_without_level
 from apps.logs.domain.facts import Placement, placement, rank_metrics, step_of
 from apps.logs.domain.headers import Clock, Headers, read_headers
-from apps.logs.domain.joblines import JobRow, formats_in, job_rows
+from apps.logs.domain.joblines import JobLines, JobRow, formats_in, job_rows
+from apps.logs.domain.pieces import RawLines, mark, raw_lines
 from apps.logs.domain.table import LineTable
+from apps.logs.domain.tracebacks import Tracebacks
 
-MAX_LINE_BYTES = 64 * 1024
 CONSOLE = "console"
 TEE = "tee"
 _NS_10_MIN = 600 * 1_000_000_000
+_NS_SOON = 10 * 1_000_000_000
 _ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _REPLACED = "\ufffd"
 _SUMMARY = re.compile(
     r"  (?:time|host|rank|exitcode|error_file|traceback) *: |\[\d+\]:$|Failures:$"
     r"|Root Cause \(first"
-)
-_ERROR_STARTS = (
-    '  File "',
-    "During handling of the above exception",
-    "The above exception was the direct cause",
 )
 
 
@@ -45,7 +42,7 @@ class SegmentMeta:
     when it read the bytes. previous_ns: time of the last line stored of this file, if known.
     time_shift_ns: added to every time (a replay moves its data to now); previous_ns has it already.
     partial: the last line is not whole: it is text, and tells no numbers. rank: of all its lines,
-    where the sender says it.
+    where the sender says it. carry: what the bytes before `offset` left open, if they are known.
     """
 
     source: str
@@ -59,6 +56,7 @@ class SegmentMeta:
     time_shift_ns: int = 0
     partial: bool = False
     rank: int | None = None
+    carry: Carry | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,21 +64,24 @@ class ParsePolicy:
     """Switches of the parser.
 
     zone_offset_s: seconds east of UTC of stamps without a zone. console_metrics: also take
-    per-rank metrics from console lines (off: they repeat the rank files).
+    per-rank metrics from console lines (off: they repeat the rank files). tasks_are_ranks: the
+    `N: ` labels of a console are global ranks (one Slurm task per rank), not local ones.
     """
 
     zone_offset_s: int = 0
     console_metrics: bool = False
+    tasks_are_ranks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedSegment:
     """What one segment says. end: offset after its last byte.
 
-    lines: in file order. truncated_lines: longer than 64 KiB, cut, original length noted in the
-    text. invalid_utf8_bytes: replaced by U+FFFD. metrics: what lines tell of one rank;
+    lines: in file order. long_lines: longer than 64 KiB, in pieces that say so.
+    invalid_utf8_bytes: replaced by U+FFFD. metrics: what lines tell of one rank;
     metric_lines: their lines. job: what lines tell of the whole job; the files of several ranks may
-    tell the same. unplaced_job_lines: told numbers of the job but no step.
+    tell the same. unplaced_job_lines: told numbers of the job but no step. carry: for the segment
+    that begins at `end`.
     """
 
     meta: SegmentMeta
@@ -89,7 +90,8 @@ class ParsedSegment:
     metrics: Sequence[MetricRow]
     placements: Sequence[Placement]
     invalid_utf8_bytes: int
-    truncated_lines: int
+    long_lines: int
+    carry: Carry
     metric_lines: Sequence[int] = ()
     job: Sequence[JobRow] = ()
     unplaced_job_lines: int = 0
@@ -100,10 +102,10 @@ def parse_segment(
 ) -> ParsedSegment:
     """Lines, metrics and placement facts of one segment.
 
-    A line without its own time takes that of the line before it in the segment. At the start of
-    a segment it takes meta.seen_ns, or meta.previous_ns if the agent's clock is more than ten
-    minutes away from it (a file read long after it was written). Of a progress bar (carriage
-    returns) only the last frame is kept. Terminal colours are removed.
+    A line without its own time takes that of the line before it. At the start of a segment see
+    `_start_time`. Of a progress bar (carriage returns) only the last frame is kept. Terminal
+    colours are removed. With meta.carry the result does not depend on where the file was cut,
+    except that a rank that a process names is also given to its lines before that, in the segment.
 
     Cost: about 5 microseconds a line.
     """
@@ -116,28 +118,33 @@ class _Parser:
     def __init__(self, meta: SegmentMeta, policy: ParsePolicy) -> None:
         self.meta = meta
         self.policy = policy
+        self.carry = _fitting(meta)
         self.tee = meta.channel == CONSOLE
         self.ranked_metrics = not self.tee or policy.console_metrics
-        self.in_traceback: set[int | None] = set()
+        self.tracebacks = Tracebacks(self.carry.open if self.carry else {})
+        self.ranks = dict(self.carry.ranks if self.carry else ())
         self.metrics: list[MetricRow] = []
         self.metric_lines: list[int] = []
         self.placements: list[Placement] = []
         self.invalid_bytes = 0
-        self.truncated = 0
+        self.start_ns = _start_time(meta, self.carry)
+        self.block = self.carry.block if self.carry else None
 
     def run(self, data: bytes) -> ParsedSegment:
         """Parse all lines of `data`."""
-        raws = data.split(b"\n")
-        if not raws[-1]:
-            raws.pop()
-        texts = self.texts(data, raws)
+        raw = raw_lines(data, self.meta.offset, self.carry.line if self.carry else None)
+        texts = self.texts(data, raw)
         clock = Clock(self.meta.seen_ns, self.policy.zone_offset_s)
-        heads = read_headers(texts, clock, tee=self.tee)
-        table = self.table(texts, raws, heads)
+        heads = read_headers(
+            _without_pieces(texts, raw),
+            clock,
+            tee=self.tee,
+            tasks_are_ranks=self.policy.tasks_are_ranks,
+        )
+        table = self.table(texts, raw, heads)
         whole = heads.body[:-1] if self.meta.partial else heads.body
         self.facts(whole, table)
-        formats = formats_in(data)
-        job, unplaced = job_rows(whole, table.time_ns, formats) if formats else ([], 0)
+        job = self.job(data, whole, table.time_ns)
         return ParsedSegment(
             meta=self.meta,
             end=self.meta.offset + len(data),
@@ -145,32 +152,53 @@ class _Parser:
             metrics=self.metrics,
             placements=self.placements,
             invalid_utf8_bytes=self.invalid_bytes,
-            truncated_lines=self.truncated,
+            long_lines=raw.huge,
+            carry=self.carried(data, raw, heads, table),
             metric_lines=self.metric_lines,
-            job=job,
-            unplaced_job_lines=unplaced,
+            job=job.rows,
+            unplaced_job_lines=job.unplaced,
         )
 
-    def texts(self, data: bytes, raws: list[bytes]) -> list[str]:
+    def job(self, data: bytes, bodies: list[str], times_ns: list[int]) -> JobLines:
+        """Numbers of the job; most segments hold no format of FORMATS."""
+        formats = formats_in(data)
+        if not formats and self.block is None:
+            return JobLines([], 0, None)
+        found = job_rows(bodies, times_ns, formats, self.block)
+        self.block = found.block
+        return found
+
+    def carried(self, data: bytes, raw: RawLines, heads: Headers, table: LineTable) -> Carry:
+        """What this segment leaves open."""
+        if not data and self.carry is not None:
+            return self.carry
+        stamped = self.carry is not None and self.carry.stamped
+        return Carry(
+            offset=self.meta.offset + len(data),
+            time_ns=table.time_ns[-1] if len(table) else self.start_ns,
+            stamped=stamped or any(own is not None for own in heads.time_ns),
+            open=self.tracebacks.open,
+            ranks=list(self.ranks.items())[-MAX_OPEN:],
+            line=_open_line(data, raw, table),
+            block=self.block,
+        )
+
+    def texts(self, data: bytes, raw: RawLines) -> list[str]:
         """Decoded lines; the usual segment (clean UTF-8, no control bytes) in one step."""
         odd = b"\r" in data or b"\x1b" in data or b"\0" in data
-        if not odd and max(map(len, raws), default=0) <= MAX_LINE_BYTES:
+        if not odd and not raw.huge:
             whole = _strict(data)
             if whole is not None:
-                return whole.split("\n")[: len(raws)]
-        return [self.decode(raw) for raw in raws]
+                return whole.split("\n")[: len(raw.raws)]
+        return [self.decode(one) for one in raw.raws]
 
     def decode(self, raw: bytes) -> str:
-        """Text of one raw line: last frame, no colours, no NUL, at most 64 KiB."""
+        """Text of one raw line: last frame, no colours, no NUL."""
         if b"\r" in raw:
             frames = [f for f in raw.split(b"\r") if f]
             raw = frames[-1] if frames else b""
         if b"\x1b" in raw:
             raw = _ANSI.sub(b"", raw)
-        if len(raw) > MAX_LINE_BYTES:
-            self.truncated += 1
-            cut = raw[:MAX_LINE_BYTES].decode("utf-8", "ignore")
-            return f"{cut} ... [cut, line has {len(raw)} bytes]".replace("\0", "\u2400")
         text = _strict(raw)
         if text is None:
             text = raw.decode("utf-8", "replace")
@@ -178,7 +206,7 @@ class _Parser:
             self.invalid_bytes += len(raw) - kept
         return text.replace("\0", "\u2400")
 
-    def table(self, texts: list[str], raws: list[bytes], heads: Headers) -> LineTable:
+    def table(self, texts: list[str], raw: RawLines, heads: Headers) -> LineTable:
         """The lines as columns."""
         meta = self.meta
         local = heads.local_rank
@@ -188,13 +216,13 @@ class _Parser:
         elif meta.local_rank is not None:
             local = [meta.local_rank if rank is None else rank for rank in local]
         severity = self.severities(heads, local)
-        return LineTable(
+        table = LineTable(
             meta.source,
-            time_ns=_filled(heads.time_ns, meta),
-            seq=list(accumulate((len(raw) + 1 for raw in raws), initial=meta.offset))[:-1],
+            time_ns=_filled(heads.time_ns, self.start_ns, meta.time_shift_ns),
+            seq=raw.places,
             channel=channel,
             local_rank=local,
-            rank=_ranks(heads.rank, local, self.tee, meta.rank),
+            rank=_ranks(heads.rank, local, self.ranks, self.tee, meta.rank),
             severity=severity,
             step=[
                 step_of(body) if level < Severity.ERROR else None
@@ -205,30 +233,49 @@ class _Parser:
                 len(text) - len(body) for text, body in zip(texts, heads.body, strict=True)
             ],
         )
+        for index, number in raw.number.items():
+            self.go_on(table, index, number)
+        return table
+
+    def go_on(self, table: LineTable, index: int, number: int) -> None:
+        """A piece of a line is what the piece before it is, which may be in the segment before."""
+        before = self.carry.line if self.carry and index == 0 else None
+        if index > 0:
+            table.severity[index] = table.severity[index - 1]
+            table.rank[index], table.local_rank[index] = (
+                table.rank[index - 1],
+                table.local_rank[index - 1],
+            )
+            table.channel[index] = table.channel[index - 1]
+        elif before is not None:
+            table.severity[index] = before.severity
+            table.rank[index], table.local_rank[index] = before.rank, before.local_rank
+            if self.tee:
+                table.channel[index] = CONSOLE if before.local_rank is None else TEE
+        said = mark(number) if table.text[index] else ""
+        table.text[index] = said + table.text[index]
+        table.message_at[index] = len(said)
 
     def severities(self, heads: Headers, local: list[int | None]) -> list[int]:
         """Severity of each line: its level, else what its text says."""
         found: list[int] = []
-        for level, body, rank in zip(heads.level, heads.body, local, strict=True):
+        for number, (level, body) in enumerate(zip(heads.level, heads.body, strict=True)):
             if level is None:
-                found.append(self.severity(body, rank))
+                found.append(self.severity(body, _process(heads, local, number), local[number]))
             else:
-                self.in_traceback.discard(rank)
+                if self.tracebacks.open:
+                    self.tracebacks.end(_process(heads, local, number))
                 found.append(level)
         return found
 
-    def severity(self, body: str, local: int | None) -> int:
-        """Severity of a line without a level. A traceback is an error until its last line."""
-        if local in self.in_traceback:
-            if body and body[0] not in " \t^" and not body.startswith("Traceback"):
-                self.in_traceback.discard(local)
-            return Severity.ERROR
-        if body.startswith("Traceback (most recent call last)"):
-            self.in_traceback.add(local)
-            return Severity.ERROR
-        if body.startswith(_ERROR_STARTS):
-            return Severity.ERROR
+    def severity(self, body: str, process: str, local: int | None) -> int:
+        """Severity of a line without a level."""
+        traced = self.tracebacks.severity(body, process)
+        if traced is not None:
+            return traced
         if self.tee and local is None and _SUMMARY.match(body):
+            if body.endswith(": Traceback (most recent call last):"):
+                self.tracebacks.quote(process)
             return Severity.ERROR
         return severity_without_level(body)
 
@@ -250,26 +297,63 @@ class _Parser:
             self.metrics.append(MetricRow(step, time_ns, values, rank))
 
 
-def _filled(own_ns: list[int | None], meta: SegmentMeta) -> list[int]:
+def _fitting(meta: SegmentMeta) -> Carry | None:
+    """What the bytes before this segment left open; None if others lie in between."""
+    carry = meta.carry
+    return carry if carry is not None and carry.offset == meta.offset else None
+
+
+def _open_line(data: bytes, raw: RawLines, table: LineTable) -> OpenLine | None:
+    """The last line, if its end has not come."""
+    if not data or data.endswith(b"\n"):
+        return None
+    last = len(table) - 1
+    return OpenLine(
+        raw.number.get(last, 1), table.severity[last], table.rank[last], table.local_rank[last]
+    )
+
+
+def _without_pieces(texts: list[str], raw: RawLines) -> list[str]:
+    """The texts; a piece that is not the first of its line has no header and says nothing."""
+    if not raw.number:
+        return texts
+    return ["" if number in raw.number else text for number, text in enumerate(texts)]
+
+
+def _process(heads: Headers, local: list[int | None], number: int) -> str:
+    """Which process of the file wrote a line, as far as the line or the file says."""
+    if local[number] is not None:
+        return f"l{local[number]}"
+    if heads.rank[number] is not None:
+        return f"r{heads.rank[number]}"
+    return heads.labels.get(number, "")
+
+
+def _filled(own_ns: list[int | None], start_ns: int, shift_ns: int) -> list[int]:
     """Shifted times, with the gaps filled from the line before."""
     times = []
-    shift = meta.time_shift_ns
-    now = _start_time(meta)
+    now = start_ns
     for own in own_ns:
         if own is not None:
-            now = own + shift
+            now = own + shift_ns
         times.append(now)
     return times
 
 
 def _ranks(
-    named: list[int | None], local: list[int | None], tee: bool, said: int | None
+    named: list[int | None],
+    local: list[int | None],
+    first: dict[int | None, int],
+    tee: bool,
+    said: int | None,
 ) -> list[int | None]:
     """Global rank of each line: named by itself, else said of all, else the first one its process
-    named."""
+    named.
+
+    first: what processes have named before; gets what they name here.
+    """
     if said is not None:
         return [said if rank is None else rank for rank in named]
-    first: dict[int | None, int] = {}
     for rank, process in zip(named, local, strict=True):
         if rank is not None and process not in first:
             first[process] = rank
@@ -283,10 +367,22 @@ def _ranks(
     ]
 
 
-def _start_time(meta: SegmentMeta) -> int:
+def _start_time(meta: SegmentMeta, carry: Carry | None) -> int:
+    """Time of a line without its own at the start of a segment, of which nothing was read before.
+
+    Usually meta.seen_ns; meta.previous_ns if the agent's clock is more than ten minutes away from
+    it (a file read long after it was written). With a carry: the time of the line before, if that
+    has stamps and is at most ten seconds old, or more than ten minutes, or if a traceback goes on.
+    """
     seen = meta.seen_ns + meta.time_shift_ns
     previous = meta.previous_ns
-    return seen if previous is None or abs(seen - previous) <= _NS_10_MIN else previous
+    if carry is None:
+        return seen if previous is None or abs(seen - previous) <= _NS_10_MIN else previous
+    away = abs(seen - carry.time_ns)
+    goes_on = carry.line is not None or bool(carry.open)
+    if goes_on or (carry.stamped and (away <= _NS_SOON or away > _NS_10_MIN)):
+        return carry.time_ns
+    return seen
 
 
 def _strict(data: bytes) -> str | None:

@@ -1,6 +1,7 @@
 """Every statement against the tables of logs."""
 
 from apps.logs.store.context import LinePlace, context_of
+from apps.logs.store.files import contexts
 from apps.logs.store.payloads import check_bucket
 from apps.logs.store.pulse import node_hours
 from apps.logs.store.reading import (
@@ -8,7 +9,6 @@ from apps.logs.store.reading import (
     end_offsets,
     file_totals,
     heard,
-    last_times,
     rank_activity,
     source_count,
     sources,
@@ -27,12 +27,12 @@ __all__ = [
     "LinePlace",
     "check_bucket",
     "context_of",
+    "contexts",
     "end_offset",
     "end_offsets",
     "event_rows",
     "file_totals",
     "heard",
-    "last_times",
     "look_again_ns",
     "node_hours",
     "rank_activity",

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from apps.core.sql import execute, query
+from apps.logs.domain.carry import Carry, unpack
 from apps.logs.domain.coverage import Coverage
 from apps.logs.domain.lines import ParsedSegment, SegmentMeta
 
@@ -14,6 +15,7 @@ FileKey = tuple[str, int]
 # -- uses logs_source_is_one_file and the primary key of logs_gap
 _LOCK = """
     SELECT s.source_id, s.name, s.generation, s.end_offset, s.lines, s.skipped_lines, s.last_ns,
+      s.carry,
       ARRAY(SELECT ARRAY[g.start_offset, g.end_offset] FROM logs_gap AS g
         WHERE g.run_id = s.run_id AND g.source_id = s.source_id ORDER BY g.start_offset)
     FROM logs_source AS s
@@ -30,9 +32,9 @@ _ADD = """
 """
 _SAVE = """
     UPDATE logs_source AS s SET end_offset = n.end_offset, lines = n.lines,
-      skipped_lines = n.skipped_lines, last_ns = n.last_ns
-    FROM unnest(%s::int8[], %s::int8[], %s::int8[], %s::int8[], %s::int8[])
-      AS n (source_id, end_offset, lines, skipped_lines, last_ns)
+      skipped_lines = n.skipped_lines, last_ns = n.last_ns, carry = n.carry
+    FROM unnest(%s::int8[], %s::int8[], %s::int8[], %s::int8[], %s::int8[], %s::bytea[])
+      AS n (source_id, end_offset, lines, skipped_lines, last_ns, carry)
     WHERE s.run_id = %s AND s.source_id = n.source_id
 """
 _DROP_GAPS = "DELETE FROM logs_gap WHERE run_id = %s AND source_id = %s"
@@ -41,6 +43,21 @@ _ADD_GAPS = """
     SELECT %s, %s, n.start_offset, n.end_offset
     FROM unnest(%s::int8[], %s::int8[]) AS n (start_offset, end_offset)
 """
+
+
+# -- uses logs_source_is_one_file
+_CONTEXTS = """
+    SELECT name, generation, last_ns, carry FROM logs_source
+    WHERE run_id = %s AND attempt = %s AND node = %s AND name = ANY(%s)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class FileContext:
+    """What is known of a file before its next segment. last_ns: time of its last stored line."""
+
+    last_ns: int | None
+    carry: Carry | None
 
 
 @dataclass(slots=True)
@@ -54,7 +71,16 @@ class OpenFile:
     lines: int
     skipped_lines: int
     last_ns: int | None
+    carry: bytes | None
     had_gaps: bool
+
+
+def contexts(
+    run_id: int, attempt: int, node: str | None, names: Sequence[str]
+) -> dict[FileKey, FileContext]:
+    """(source, generation) -> what the stored part of that file leaves open."""
+    rows = query(_CONTEXTS, [run_id, attempt, node or "", list(names)])
+    return {(row[0], row[1]): FileContext(row[2], unpack(row[3])) for row in rows}
 
 
 def lock_files(
@@ -80,11 +106,12 @@ def _select(
             source_id=row[0],
             name=row[1],
             generation=row[2],
-            coverage=Coverage(row[3], tuple((start, end) for start, end in row[7])),
+            coverage=Coverage(row[3], tuple((start, end) for start, end in row[8])),
             lines=row[4],
             skipped_lines=row[5],
             last_ns=row[6],
-            had_gaps=bool(row[7]),
+            carry=row[7],
+            had_gaps=bool(row[8]),
         )
         for row in rows
         if (row[1], row[2]) in metas
@@ -110,6 +137,7 @@ def save_files(run_id: int, files: Iterable[OpenFile]) -> None:
         [file.lines for file in changed],
         [file.skipped_lines for file in changed],
         [file.last_ns for file in changed],
+        [file.carry for file in changed],
     )
     execute(_SAVE, [*columns, run_id])
     for file in changed:

@@ -35,16 +35,6 @@ def source_count(run_id: int) -> int:
     return Source.objects.filter(run_id=run_id).count()
 
 
-def last_times(
-    run_id: int, attempt: int, node: str | None, names: Sequence[str]
-) -> dict[tuple[str, int], int]:
-    """(source, generation) -> time of its last stored line. -- uses logs_source_is_one_file"""
-    rows = Source.objects.filter(
-        run_id=run_id, attempt=attempt, node=node or "", name__in=names, last_ns__isnull=False
-    )
-    return {(row.name, row.generation): row.last_ns for row in rows if row.last_ns is not None}
-
-
 def sources(run_id: int, attempt: int) -> list[SourceInfo]:
     """All log files of an attempt with what is missing. -- uses logs_source_is_one_file"""
     rows = Source.objects.filter(run_id=run_id, attempt=attempt)

@@ -108,6 +108,8 @@ def _take(batch: _Batch, segment: ParsedSegment) -> None:
     batch.skipped += len(lines) - len(done.keep)
     file.skipped_lines += len(lines) - len(done.keep)
     file.coverage = done.coverage
+    if done.keep and segment.end == done.coverage.end:
+        file.carry = segment.carry.packed()
     batch.touched |= fold_placements(batch.states, batch.node, segment.placements)
     _take_numbers(batch, segment, done.keep)
     if len(done.keep) < len(lines):

@@ -76,6 +76,7 @@ app.conf.update(
         "workers.tasks.checkpoints",
         "workers.tasks.detect",
         "workers.tasks.ingest",
+        "workers.tasks.logs",
         "workers.tasks.metrics",
         "workers.tasks.retention",
         "workers.tasks.rollbacks",

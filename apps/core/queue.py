@@ -16,6 +16,8 @@ class Job(StrEnum):
     CHECKPOINTS_VERIFY = "checkpoints.verify"
     DETECT_CATCH_UP = "detect.catch_up"
     INGEST_FORGET = "ingest.forget"
+    LOGS_MERGE = "logs.merge"
+    LOGS_SWEEP = "logs.sweep"
     METRICS_COMPACT = "metrics.compact"
     RETENTION_EXPIRE = "retention.expire"
     ROLLBACKS_SYNC = "rollbacks.sync"

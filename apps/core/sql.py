@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import BigIntegerField, Func, Value
 
 
@@ -34,6 +35,20 @@ def execute(sql: str, params: Sequence[Any] = ()) -> int:
     with connection.cursor() as cursor:
         cursor.execute(sql, params)
         return int(cursor.rowcount)
+
+
+@contextmanager
+def snapshot() -> Iterator[None]:
+    """Statements inside see the database of one moment, and may not write.
+
+    Inside a transaction nothing changes: its own isolation holds.
+    """
+    if connection.in_atomic_block:
+        yield
+        return
+    with transaction.atomic():
+        execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        yield
 
 
 def copy_in(table: str, columns: Mapping[str, str], rows: Iterable[Sequence[Any]]) -> None:

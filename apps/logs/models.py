@@ -144,6 +144,14 @@ class PulseHour(models.Model):
     body = models.BinaryField()
 
 
+class Note(models.Model):
+    """A single fact about the log store as a whole (store/notes.py)."""
+
+    name = models.CharField(max_length=40, primary_key=True)
+    value = models.TextField()
+    at = models.DateTimeField()
+
+
 class Event(models.Model):
     """A line of warning or worse, also in a chunk. Traceback frames and console copies of rank
     files have no row. message_at: characters of prefixes in text.

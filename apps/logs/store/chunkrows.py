@@ -11,9 +11,6 @@ from apps.logs.models import Chunk
 from apps.logs.store import payloads
 from apps.logs.store.payloads import Place
 
-MERGED_LINES = 16_000
-"""A chunk of so many lines is not merged with others."""
-
 _COLUMNS = {
     "run_id": "int8",
     "attempt": "int4",
@@ -54,24 +51,29 @@ class ChunkOwner:
 
 @dataclass(frozen=True, slots=True)
 class PackedChunk:
-    """A chunk on its way into the store. copies: lines that repeat a rank file."""
+    """A chunk on its way into the store. copies: lines that repeat a rank file. merged: for good,
+    see domain/merging.py."""
 
+    owner: ChunkOwner
     header: ChunkHeader
     copies: int
     body: bytes
+    merged: bool = False
 
 
-def add_chunks(owner: ChunkOwner, chunks: Sequence[PackedChunk], *, merged: bool = False) -> None:
-    """Keeps the bodies, then their rows; in the caller's transaction. Raises BucketAway."""
-    places = payloads.put(owner.run_id, [chunk.body for chunk in chunks])
-    rows = [
-        _row(owner, chunk, place, merged or chunk.header.lines >= MERGED_LINES)
-        for chunk, place in zip(chunks, places, strict=True)
-    ]
-    copy_in("logs_chunk", _COLUMNS, rows)
+def add_chunks(chunks: Sequence[PackedChunk]) -> None:
+    """Keeps the bodies of chunks of one run, then their rows; in the caller's transaction.
+
+    Raises BucketAway.
+    """
+    if chunks:
+        places = payloads.put(chunks[0].owner.run_id, [chunk.body for chunk in chunks])
+        rows = [_row(chunk, place) for chunk, place in zip(chunks, places, strict=True)]
+        copy_in("logs_chunk", _COLUMNS, rows)
 
 
-def _row(owner: ChunkOwner, chunk: PackedChunk, place: Place, merged: bool) -> tuple[object, ...]:
+def _row(chunk: PackedChunk, place: Place) -> tuple[object, ...]:
+    owner = chunk.owner
     header = chunk.header
     return (
         owner.run_id,
@@ -89,7 +91,7 @@ def _row(owner: ChunkOwner, chunk: PackedChunk, place: Place, merged: bool) -> t
         place.size_bytes,
         place.bundle_id,
         place.at,
-        merged,
+        chunk.merged,
     )
 
 

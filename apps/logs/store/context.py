@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from django.db.models import QuerySet
 
+from apps.core.sql import snapshot
 from apps.logs.domain.chunks import NO_RANK, ChunkLines, decode_chunk
 from apps.logs.domain.paging import Found, key_of
 from apps.logs.models import Chunk
@@ -54,6 +55,7 @@ class _Lines:
         return sum(seq > self.place.seq if later else seq < self.place.seq for seq in self.found)
 
 
+@snapshot()  # chunks may be merged between two steps
 def context_of(place: LinePlace, time_ns: int, before: int, after: int) -> LogPage:
     """A line and its neighbours, ordered by their place in the file; empty if it is not there.
 

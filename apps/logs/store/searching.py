@@ -57,6 +57,10 @@ def scan_lines(query: LogQuery) -> Iterator[Scanned]:
     return _Search(query).parts()
 
 
+class _Merged(Exception):
+    """Chunks that were read have become a larger one (store/merging.py)."""
+
+
 class _Search:
     """One search while it runs."""
 
@@ -72,10 +76,19 @@ class _Search:
         self.total = self.headers.count()
         self.scanned = 0
         self.given = 0
+        self.small: list[int] = []
 
     def parts(self) -> Iterator[Scanned]:
         """See scan_lines()."""
         until = time.monotonic() + self.query.max_s
+        while True:
+            try:
+                yield from self._parts(until)
+                return
+            except _Merged:
+                self._begin_again()
+
+    def _parts(self, until: float) -> Iterator[Scanned]:
         bound: int | None = None
         for window in self._windows():
             for row, body in with_bodies(window):
@@ -98,17 +111,32 @@ class _Search:
         """Chunks by first time (newest first: by last time, descending), few at first."""
         side, order, test = ("last", "-", "lt") if self.query.newest_first else ("first", "", "gt")
         name = f"{side}_ns"
-        ordered = rows = self.headers.order_by(f"{order}{name}", f"{order}chunk_id")
+        # At equal times by id upwards: what is merged meanwhile comes later.
+        ordered = rows = self.headers.order_by(f"{order}{name}", "chunk_id")
         size, taken = FIRST_WINDOW, 0
         while taken < self.total and (window := list(rows[:size])):
+            self._see(window)
             yield window
             taken += len(window)
             size = min(2 * size, LAST_WINDOW)
             bound, last = getattr(window[-1], name), window[-1].chunk_id
-            further = Q(**{f"{name}__{test}": bound}) | Q(
-                **{name: bound, f"chunk_id__{test}": last}
-            )
+            further = Q(**{f"{name}__{test}": bound}) | Q(**{name: bound, "chunk_id__gt": last})
             rows = ordered.filter(further)
+
+    def _see(self, window: Sequence[Chunk]) -> None:
+        """Raises _Merged if a chunk of an earlier window is not there any more: the windows from
+        then on hold its lines again, or not those of its new neighbours."""
+        rows = Chunk.objects.filter(run_id=self.query.run_id, chunk_id__in=self.small)
+        if self.small and rows.count() < len(self.small):
+            raise _Merged
+        self.small += [row.chunk_id for row in window if not row.merged]
+
+    def _begin_again(self) -> None:
+        """Behind the last line that was found for good."""
+        after = self.builder.page[-1].key if self.builder.page else self.after
+        self.builder.after, self.builder.held, self.small = after, [], []
+        self.headers = _headers(self.query, self.hiding, after, self.with_files)
+        self.total = self.scanned + self.headers.count()
 
     def _add(self, row: Chunk, body: bytes) -> None:
         condition = self.hiding if row.node in self.with_files else self.showing

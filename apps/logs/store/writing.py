@@ -154,15 +154,14 @@ def _fill_ranks(batch: _Batch) -> None:
 
 
 def _copy_chunks(batch: _Batch) -> None:
-    if batch.tables:
-        owner = ChunkOwner(batch.run_id, batch.attempt, batch.node, batch.batch_id)
-        portions = _portions([table for _, table in batch.tables])
-        add_chunks(owner, [_packed(tables) for tables in portions])
+    owner = ChunkOwner(batch.run_id, batch.attempt, batch.node, batch.batch_id)
+    portions = _portions([table for _, table in batch.tables])
+    add_chunks([_packed(owner, tables) for tables in portions])
 
 
-def _packed(tables: Sequence[LineTable]) -> PackedChunk:
+def _packed(owner: ChunkOwner, tables: Sequence[LineTable]) -> PackedChunk:
     header, body = encode_chunk(tables)
-    return PackedChunk(header, sum(table.channel.count(TEE) for table in tables), body)
+    return PackedChunk(owner, header, sum(table.channel.count(TEE) for table in tables), body)
 
 
 def _portions(tables: Sequence[LineTable]) -> Iterable[list[LineTable]]:

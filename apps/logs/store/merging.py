@@ -1,0 +1,180 @@
+"""Small chunks into large ones: one transaction replaces rows, and a kill leaves all or nothing.
+
+Chunks never change, so that only two mergers, or a merger and the retention, could meet: both hold
+the advisory lock of the run.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from apps.core.errors import AppError
+from apps.core.sql import execute, query
+from apps.logs.domain.chunks import ChunkLines, decode_chunk, encode_chunk
+from apps.logs.domain.lines import TEE
+from apps.logs.domain.merging import LEVEL, MergePolicy, Portion, Small, next_portion, tables_of
+from apps.logs.store import payloads
+from apps.logs.store.chunkrows import ChunkOwner, PackedChunk, add_chunks
+from apps.logs.store.payloads import Place
+
+log = logging.getLogger(__name__)
+MAX_MERGES = 64
+MAX_SECONDS = 4.0
+"""Of one transaction."""
+_LOCK = 0x4C47_4C43
+"""First half of the advisory lock ("LGLC"); the second is the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What one transaction did. before_bytes, after_bytes: packed."""
+
+    chunks: int = 0
+    into: int = 0
+    before_bytes: int = 0
+    after_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Chunks that are not merged yet; most of them wait for more lines of their node."""
+
+    chunks: int
+    size_bytes: int
+
+
+def waiting() -> Waiting:
+    """How many chunks of all runs are not merged. -- scans ix_chunk_to_merge"""
+    rows = query("SELECT count(*), coalesce(sum(size_bytes), 0) FROM logs_chunk WHERE NOT merged")
+    return Waiting(rows[0][0], int(rows[0][1]))
+
+
+def runs_to_merge(policy: MergePolicy, limit: int = 100) -> list[int]:
+    """Runs with enough small chunks, those with most first. -- scans ix_chunk_to_merge"""
+    sql = """
+        SELECT run_id FROM (
+          SELECT run_id, count(*) AS chunks FROM logs_chunk WHERE NOT merged
+           GROUP BY run_id, attempt, node
+          HAVING sum(lines) >= %s OR sum(text_bytes) >= %s OR count(*) >= %s) AS due
+        GROUP BY run_id ORDER BY sum(chunks) DESC LIMIT %s
+    """
+    return [row[0] for row in query(sql, [*_bounds(policy), limit])]
+
+
+def _bounds(policy: MergePolicy) -> list[int]:
+    return [policy.lines, policy.text_bytes, policy.min_chunks]
+
+
+def lock(run_id: int) -> bool:
+    """Whether this transaction may replace or delete chunks of the run."""
+    rows = query("SELECT pg_try_advisory_xact_lock(%s, %s)", [_LOCK, run_id % (1 << 31)])
+    return bool(rows[0][0])
+
+
+def merge_some(run_id: int, policy: MergePolicy) -> Merged:
+    """Merges what fits into one transaction; nothing if none is due or another one is at work.
+
+    Raises BucketAway.
+    """
+    with transaction.atomic():
+        if not lock(run_id):
+            return Merged()
+        return _replace(run_id, policy)
+
+
+def _replace(run_id: int, policy: MergePolicy) -> Merged:
+    end = time.monotonic() + MAX_SECONDS
+    packed: list[PackedChunk] = []
+    gone: list[int] = []
+    for owner, portion in _portions(run_id, policy):
+        readable = _read(run_id, portion.chunk_ids)
+        if readable:
+            packed.append(_merge(owner, list(readable.values()), final=portion.final))
+            gone += readable
+        if len(packed) >= MAX_MERGES or time.monotonic() > end:
+            break
+    before = delete_chunks(run_id, gone)
+    add_chunks(packed)
+    after = sum(len(chunk.body) for chunk in packed)
+    return Merged(len(gone), len(packed), before, after)
+
+
+def _portions(run_id: int, policy: MergePolicy) -> Iterator[tuple[ChunkOwner, Portion]]:
+    """What is due of a run, node by node. -- uses ix_chunk_to_merge"""
+    sql = """
+        SELECT attempt, node FROM logs_chunk WHERE run_id = %s AND NOT merged
+         GROUP BY attempt, node
+        HAVING sum(lines) >= %s OR sum(text_bytes) >= %s OR count(*) >= %s LIMIT %s
+    """
+    for attempt, node in query(sql, [run_id, *_bounds(policy), MAX_MERGES]):
+        owner = ChunkOwner(run_id, attempt, node, "")
+        left = _small(owner)
+        while (portion := next_portion(left, policy)).chunk_ids:
+            yield owner, portion
+            left = left[len(portion.chunk_ids) :] if portion.final else []
+
+
+def _small(owner: ChunkOwner) -> list[Small]:
+    """-- uses ix_chunk_to_merge"""
+    sql = """
+        SELECT chunk_id, first_ns, last_ns, lines, text_bytes FROM logs_chunk
+         WHERE run_id = %s AND attempt = %s AND node = %s AND NOT merged
+         ORDER BY first_ns, chunk_id LIMIT 4000
+    """
+    rows = query(sql, [owner.run_id, owner.attempt, owner.node])
+    return [Small(*row) for row in rows]
+
+
+def _read(run_id: int, chunk_ids: Sequence[int]) -> dict[int, ChunkLines]:
+    """The chunks that can be read. The others are left as they are, for good: readers name them."""
+    sql = """
+        SELECT chunk_id, body, size_bytes, bundle_id, body_at FROM logs_chunk
+         WHERE run_id = %s AND chunk_id = ANY(%s)
+    """
+    places = {
+        chunk_id: Place(bytes(body) if body is not None else None, *rest)
+        for chunk_id, body, *rest in query(sql, [run_id, list(chunk_ids)])
+    }
+    try:
+        bodies = payloads.get(run_id, list(places.values()))
+        return {one: decode_chunk(body) for one, body in zip(places, bodies, strict=True)}
+    except AppError:
+        return {one: lines for one, place in places.items() for lines in _alone(run_id, one, place)}
+
+
+def _alone(run_id: int, chunk_id: int, place: Place) -> list[ChunkLines]:
+    try:
+        return [decode_chunk(body) for body in payloads.get(run_id, [place])]
+    except AppError as error:
+        log.error("logs.not_merged", extra={"run": run_id, "reason": str(error)})
+        execute(
+            "UPDATE logs_chunk SET merged = true WHERE run_id = %s AND chunk_id = %s",
+            [run_id, chunk_id],
+        )
+        return []
+
+
+def _merge(owner: ChunkOwner, chunks: Sequence[ChunkLines], *, final: bool) -> PackedChunk:
+    tables = tables_of(chunks)
+    header, body = encode_chunk(tables, level=LEVEL)
+    copies = sum(table.channel.count(TEE) for table in tables)
+    return PackedChunk(owner, header, copies, body, merged=final)
+
+
+def delete_chunks(run_id: int, chunk_ids: Sequence[int]) -> int:
+    """Deletes rows and lets go of their bundles; packed bytes. Hold lock(). -- uses primary keys"""
+    if not chunk_ids:
+        return 0
+    sql = """
+        DELETE FROM logs_chunk WHERE run_id = %s AND chunk_id = ANY(%s)
+        RETURNING bundle_id, size_bytes
+    """
+    rows = query(sql, [run_id, list(chunk_ids)])
+    payloads.release(run_id, Counter(bundle for bundle, _ in rows if bundle is not None))
+    return sum(size for _, size in rows)

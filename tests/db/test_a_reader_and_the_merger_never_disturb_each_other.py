@@ -1,0 +1,84 @@
+"""read_lines, write_lines and merge_due on connections of their own."""
+
+import threading
+
+import pytest
+from django.db import connection, transaction
+
+from apps.logs import keeping
+from apps.logs.domain.merging import MergePolicy
+from apps.logs.store import merging, payloads
+from apps.logs.store.context import LinePlace, context_of
+from tests.log_batches import NODE, RUN, numbered, read_all, send, stored
+from tests.log_samples import SEEN_NS
+
+pytestmark = pytest.mark.django_db(transaction=True)
+POLICY = MergePolicy(lines=9, min_chunks=4)
+LINES = numbered(0, 60).splitlines()
+
+
+def elsewhere(call):
+    """The answer of a call on another connection."""
+    answers = []
+
+    def run():
+        try:
+            answers.append(call())
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join(30)
+    return answers[0]
+
+
+def merge():
+    return keeping.merge_due(10.0, POLICY)
+
+
+@pytest.fixture
+def batches():
+    for number in range(20):
+        text = numbered(3 * number, 3 * number + 3)
+        send(text, offset=24 * number, batch_id=f"b{number}")
+
+
+@pytest.fixture
+def merged_meanwhile(batches, monkeypatch):
+    """Chunks are merged after the first ones of a reader were opened."""
+    get, merged = payloads.get, []
+
+    def merging_get(run_id, places):
+        monkeypatch.setattr(payloads, "get", get)
+        merged.append(elsewhere(merge))
+        return get(run_id, places)
+
+    monkeypatch.setattr(payloads, "get", merging_get)
+    yield
+    assert merged[0].chunks == 18
+
+
+@pytest.mark.parametrize("newest_first", [False, True])
+def test_a_page_that_is_read_meanwhile_misses_and_repeats_nothing(merged_meanwhile, newest_first):
+    assert stored(limit=100, newest_first=newest_first) == (LINES[::-1] if newest_first else LINES)
+
+
+def test_the_context_of_a_line_that_is_read_meanwhile_is_whole(merged_meanwhile):
+    place = LinePlace(RUN, 0, NODE, "job/attempt_0/1/stderr.log", 8 * 30)
+    found = context_of(place, SEEN_NS, 25, 25)
+    assert [line.text for line in found.lines] == LINES[5:56]
+
+
+def test_two_mergers_do_the_work_once(batches):
+    with transaction.atomic():
+        assert merging.merge_some(RUN, POLICY).chunks == 18
+        assert elsewhere(lambda: merging.merge_some(RUN, POLICY)) == merging.Merged()
+    assert [line.text for line in read_all(limit=100)] == LINES
+
+
+def test_a_writer_does_not_wait_for_the_merger(batches):
+    with transaction.atomic():
+        merging.merge_some(RUN, POLICY)
+        elsewhere(lambda: send(numbered(60, 63), offset=480, batch_id="late"))
+    assert stored(limit=100) == numbered(0, 63).splitlines()

@@ -1,0 +1,25 @@
+"""Keeping the log store small."""
+
+from __future__ import annotations
+
+from celery import shared_task
+from django.utils import timezone
+
+from apps.core.queue import Job
+from apps.logs import keeping
+
+MERGE_S = 8.0
+"""Less than the time to the next call, so that mails get their turn."""
+
+
+@shared_task(name=Job.LOGS_MERGE.value)
+def merge() -> int:
+    """Merge small log chunks for some seconds; how many were merged."""
+    return keeping.merge_due(MERGE_S).chunks
+
+
+@shared_task(name=Job.LOGS_SWEEP.value)
+def sweep() -> int:
+    """Delete objects of the log bucket that nothing refers to; how many."""
+    swept = keeping.sweep_bucket(timezone.now())
+    return swept.dropped + swept.orphans

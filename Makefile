@@ -5,7 +5,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev clients up demo load test check lint fix types imports migrations docs settings-docs lock clean
+.PHONY: help setup dev clients up demo load test check lint fix types imports migrations docs settings-docs lock cli clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
@@ -60,6 +60,9 @@ settings-docs: dev
 
 lock: $(VENV)/stamp-venv ## write requirements/*.txt anew from pyproject.toml
 	sh requirements/lock.sh
+
+cli: $(VENV)/stamp-venv ## dist/lastgood, the client for terminals as one file
+	$(PY) -m workers.cli.bundle dist/lastgood
 
 clean: ## remove the environment and caches; your data in var/ stays
 	rm -rf $(VENV) .venv-clients .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

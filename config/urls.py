@@ -7,6 +7,7 @@ urlpatterns = [
     path("", include("apps.accounts.urls")),
     path("api/v1/", include("apps.ingest.urls")),
     path("", include("apps.ingest.wandb.urls")),
+    path("loki/api/v1/", include("apps.api.loki.urls")),
     path("", include("config.urls_api")),
     path("", include("apps.dashboard.urls")),
 ]

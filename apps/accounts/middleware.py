@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 
 OPEN = ("/health/", "/login/", "/static/", "/sdk/otel/")
 """Paths anybody may open."""
-CHECKED = ("/api/", "/graphql", "/files/")
+CHECKED = ("/api/", "/graphql", "/files/", "/loki/")
 """Below these each view checks its token, session or signed address itself."""
 
 

@@ -1,0 +1,1 @@
+"""`lastgood`, for a terminal: reads log lines over HTTP. The standard library only."""

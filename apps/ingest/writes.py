@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from apps.checkpoints.services import record as record_checkpoints
 from apps.core.errors import AppError
+from apps.core.grid import job_of, names_of, steps_of, times_of
 from apps.core.records import MetricRow, NodeEvent
 from apps.ingest.checkpoints.parse import CheckpointBatch
 from apps.ingest.envelope import Envelope
@@ -24,7 +25,6 @@ from apps.logs.domain.lines import TEE, ParsedSegment, ParsePolicy, SegmentMeta,
 from apps.logs.records import LinesWritten
 from apps.metrics import store as metrics
 from apps.metrics.domain import steps
-from apps.metrics.domain.grid import names_of
 from apps.metrics.store import write_rows
 from apps.nodes import store as nodes
 from apps.runs import services as runs
@@ -76,17 +76,17 @@ def _place_whole(
     run_id: int, attempt: int | None, rows: Sequence[MetricRow]
 ) -> list[runs.PlacedRows]:
     settled = runs.settle_attempt(run_id, attempt, rows[0].time_ns)
-    return [runs.PlacedRows(settled.number, tuple(rows), 0)]
+    return [runs.PlacedRows(settled.number, rows, 0)]
 
 
 def _progress(rows: Sequence[MetricRow]) -> Progress:
     """How far the rows bring an attempt. Single ranks go at their own pace: they move no step."""
-    job = [row for row in rows if row.rank is None]
+    job = job_of(rows)
     return Progress(
-        first_step=min((row.step for row in job), default=None),
-        last_step=max((row.step for row in job), default=None),
-        last_ns=max(row.time_ns for row in rows),
-        last_row_ns=max((row.time_ns for row in job), default=None),
+        first_step=min(steps_of(job), default=None),
+        last_step=max(steps_of(job), default=None),
+        last_ns=max(times_of(rows)),
+        last_row_ns=max(times_of(job), default=None),
     )
 
 

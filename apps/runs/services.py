@@ -88,7 +88,7 @@ class PlacedRows:
     """Rows and the attempt they belong to. late: rows that came behind their time."""
 
     attempt: int
-    rows: tuple[MetricRow, ...]
+    rows: Sequence[MetricRow]
     late: int
 
 

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 from django.db.models import Q, Sum
 
+from apps.core.grid import extras_of, steps_of, times_of
 from apps.core.records import MetricRow
 from apps.core.sql import execute, query
 from apps.ingest.models import WandbExtra
@@ -41,7 +42,8 @@ def add(run_id: int, attempt: int, rows: Sequence[MetricRow]) -> Counter[str]:
 
     What to count: the bytes, or by kind what is skipped once the run has MAX_RUN_BYTES.
     """
-    placed = [(row.step, row.time_ns, row.extra) for row in rows if row.extra]
+    told = zip(steps_of(rows), times_of(rows), extras_of(rows), strict=True)
+    placed = [(step, time_ns, extra) for step, time_ns, extra in told if extra]
     if not placed:
         return Counter()
     if _bytes_of(run_id) >= MAX_RUN_BYTES:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
-
-import orjson
 
 from apps.core.errors import BadPayload
 from apps.core.records import MetricRow
@@ -16,7 +13,15 @@ from apps.ingest import frames
 from apps.ingest.wandb.extras import extra_of
 from apps.ingest.wandb.parse import ConsoleLine, SystemSample
 from apps.ingest.wandb.uniform import uniform_rows
-from apps.ingest.wandb.values import LAST_TIME_S, Numbers, iso_ns, nanoseconds, step_of, storable
+from apps.ingest.wandb.values import (
+    LAST_TIME_S,
+    Numbers,
+    iso_ns,
+    loads,
+    nanoseconds,
+    step_of,
+    storable,
+)
 
 HISTORY: Final = "wandb-history.jsonl"
 EVENTS: Final = "wandb-events.jsonl"
@@ -47,7 +52,7 @@ class StreamBatch:
 def parse_stream(body: bytes) -> StreamBatch:
     """The pieces of a body; BadPayload naming the field at fault."""
     frames.weigh(body)
-    found = _loads(body)
+    found = loads(body)
     if not isinstance(found, dict):
         raise BadPayload("must be a JSON object", where="body")
     files = found.get("files", {})
@@ -73,19 +78,9 @@ def _piece(name: str, piece: Any) -> Piece:
     return Piece(name, offset, tuple(content))
 
 
-def _loads(text: bytes | str) -> Any:
-    """JSON in which NaN and Infinity may be bare; None if it is none."""
-    for loads in (orjson.loads, json.loads):
-        try:
-            return loads(text)
-        except (ValueError, RecursionError):
-            continue
-    return None
-
-
 def stamp_ns(line: str) -> int | None:
     """The time a line carries (`_timestamp`), which tells one process's line from another's."""
-    found = _loads(line)
+    found = loads(line)
     return nanoseconds(found.get("_timestamp")) if isinstance(found, dict) else None
 
 
@@ -93,7 +88,7 @@ def origin_ns(lines: Sequence[str]) -> int | None:
     """When the clock began that the first of the lines with both times counts its `_runtime` from;
     None if no line has both."""
     for line in lines:
-        found = _loads(line)
+        found = loads(line)
         if not isinstance(found, dict):
             continue
         at_ns, since = nanoseconds(found.get("_timestamp")), found.get("_runtime")
@@ -102,19 +97,19 @@ def origin_ns(lines: Sequence[str]) -> int | None:
     return None
 
 
-def history_rows(lines: Sequence[str], now_ns: int, numbers: Numbers) -> list[MetricRow]:
+def history_rows(lines: Sequence[str], now_ns: int, numbers: Numbers) -> Sequence[MetricRow]:
     """One row a line that has a step. What is no number becomes its extra; what cannot be kept
     is counted in numbers.skipped.
 
     A row without a time gets that of the row before it, the first now_ns.
     """
-    decoded = [_loads(line) for line in lines]
-    uniform = uniform_rows(decoded, numbers.names)
+    uniform = uniform_rows(lines, numbers.names)
     if uniform is not None:
         return uniform
     rows: list[MetricRow] = []
     kept = Numbers(names=numbers.names)
-    for found in decoded:
+    for line in lines:
+        found = loads(line)
         step = step_of(found.pop("_step", None)) if isinstance(found, dict) else None
         if step is None:
             numbers.skipped["row without a step"] += 1
@@ -131,7 +126,7 @@ def system_samples(lines: Sequence[str], now_ns: int, numbers: Numbers) -> list[
     """System metrics of each line, keys "system/<name>"."""
     samples = []
     for line in lines:
-        found = _loads(line)
+        found = loads(line)
         if not isinstance(found, dict):
             numbers.skipped["unreadable"] += 1
             continue
@@ -181,7 +176,7 @@ def rewritten(piece: Piece, fresh: Collection[int], recent: Mapping[int, int]) -
 
 
 def _console_line(line: str, now_ns: int) -> ConsoleLine:
-    found = _loads(line) if line.startswith("{") else None
+    found = loads(line) if line.startswith("{") else None
     if isinstance(found, dict) and isinstance(found.get("content"), str):
         stream = "stderr" if found.get("level") == "error" else "stdout"
         at_ns, text = iso_ns(str(found.get("ts", ""))), found["content"]
@@ -196,5 +191,5 @@ def _console_line(line: str, now_ns: int) -> ConsoleLine:
 
 def summary_of(lines: Sequence[str]) -> dict[str, Any]:
     """The summary, which always comes whole: strict JSON, without the client's own entries."""
-    found = _loads(lines[-1]) if lines else None
+    found = loads(lines[-1]) if lines else None
     return storable(found) if isinstance(found, dict) else {}

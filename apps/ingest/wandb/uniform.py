@@ -1,97 +1,95 @@
-"""History lines of one shape as rows of one matrix. Pure.
+"""History lines of one shape as one grid. Pure.
 
 Nearly all bodies are like that: every line has the same names, and all values are plain numbers.
-What is read here comes out as it would line by line (`lines.history_rows`), in half the time.
+What is read here comes out as it would line by line (`lines.history_rows`), in half the time: a
+line is gone again before the next one is decoded, so that all of it stays in the nearest cache.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import chain, starmap
+import struct
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
-from struct import Struct
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from apps.core.records import MetricRow
+from apps.core.grid import Floats, Grid
 from apps.ingest.wandb.extras import EXACT
-from apps.ingest.wandb.values import LAST_TIME_S, Names, step_of
-from apps.metrics.domain.blocks import Floats, Ints
-from apps.metrics.domain.grid import Grid
+from apps.ingest.wandb.values import LAST_TIME_S, Names, loads
 
 _NUMBERS: Final = {float, int}
-_OWN: Final = {"_step", "_timestamp", "_runtime"}
+_OWN: Final = ("_step", "_timestamp", "_runtime")
+_FIRST_TIME_S: Final = 2**23
+"""From here on doubles lie further apart than nanoseconds: a time in whole ones gives the double
+back that it was made of."""
 
 
-def uniform_rows(lines: Sequence[Any], names: Names) -> list[MetricRow] | None:
-    """The rows of decoded lines; None if a line has other names than the first, no step, no time,
-    or a value that is no number or that a double does not hold."""
-    first = lines[0] if lines else None
-    if not isinstance(first, dict) or not {"_step", "_timestamp"} <= first.keys():
+def uniform_rows(lines: Sequence[str], names: Names) -> Grid | None:
+    """The rows of the lines; None if a line has other names than the first, no step, no time of
+    today, or a value that is no number or that a double does not hold."""
+    first = loads(lines[0]) if lines else None
+    if not isinstance(first, dict) or not first.keys() >= {"_step", "_timestamp"}:
         return None
     metrics = tuple(key for key in first if key not in _OWN)
     if not metrics or not all(
         key and names[key.encode("utf-8", "replace")] == key for key in metrics
     ):
         return None
-    own = [key for key in ("_timestamp", "_runtime") if key in first]
-    taken = _matrix(lines, [*metrics, *own], len(first))
-    steps = _steps(lines) if taken is not None else None
-    if taken is None or steps is None:
+    taken = _matrix(lines, [*metrics, *(key for key in _OWN if key in first)])
+    if taken is None:
         return None
-    time_ns = _nanoseconds(taken[:, len(metrics)])
-    if time_ns is None:
+    values, own = np.split(taken, [len(metrics)], axis=1)
+    step, stamp, *runtime = own.T
+    if not (_are_steps(step) and _are_times(stamp)):
         return None
-    values = Grid(metrics, taken[:, : len(metrics)]).rows()
-    extras = _extras(taken[:, len(metrics) :], time_ns)
-    placed = zip(steps, time_ns.tolist(), values, extras, strict=True)
-    return [MetricRow(step, at_ns, row, extra=extra) for step, at_ns, row, extra in placed]
+    return Grid(
+        metrics,
+        values,
+        steps=step.astype(np.int64).tolist(),
+        times_ns=_nanoseconds(stamp),
+        beside=dict(zip(("r",), runtime, strict=False)),
+    )
 
 
-def _matrix(lines: Sequence[Any], names: Sequence[str], size: int) -> Floats | None:
-    """float64[n, k]; None if a line has not `size` names, these among them, or other values than
-    numbers that a double holds."""
-    if not all(type(line) is dict and len(line) == size for line in lines):
-        return None
+def _matrix(lines: Sequence[str], names: Sequence[str]) -> Floats | None:
+    """float64[n, k]; None if a line has not just these names, or other values than numbers that a
+    double holds."""
+    pick, pack, kinds = itemgetter(*names), struct.Struct(f"{len(names)}d").pack, set[type]()
+
+    def packed() -> Iterator[bytes]:
+        for line in lines:
+            found = loads(line)
+            if len(found) != len(names):
+                raise KeyError
+            row = pick(found)
+            kinds.update(map(type, row))
+            yield pack(*row)
+
     try:
-        rows = list(map(itemgetter(*names), lines))
-        kinds = set(map(type, chain.from_iterable(rows)))
-        if not kinds <= _NUMBERS:
-            return None
         # Three times as fast as np.array; a whole number becomes a double here.
-        flat = np.frombuffer(b"".join(starmap(Struct(f"{len(names)}d").pack, rows)))
-    except (KeyError, OverflowError):
+        flat = np.frombuffer(b"".join(packed()))
+    except (KeyError, TypeError, OverflowError, struct.error):
         return None
-    if int in kinds and bool((np.abs(flat) >= EXACT).any()):
+    inexact = (np.abs(flat) >= EXACT) & np.isfinite(flat)
+    if not kinds <= _NUMBERS or (int in kinds and bool(inexact.any())):
         return None
-    return flat.reshape(len(rows), -1)
+    return flat.reshape(-1, len(names))
 
 
-def _steps(lines: Sequence[Mapping[str, Any]]) -> list[int] | None:
-    """The step of every line; None if one has none."""
-    steps = [step for line in lines if (step := step_of(line["_step"])) is not None]
-    return steps if len(steps) == len(lines) else None
+def _are_steps(values: Floats) -> bool:
+    """Whether `values.step_of` takes all of them; False also beyond the whole doubles."""
+    return bool(((values >= 0) & (values < EXACT) & (values == np.floor(values))).all())
 
 
-def _nanoseconds(seconds: Floats) -> Ints | None:
-    """As `values.nanoseconds`, of all; None if one of them is no time."""
-    if not bool(((seconds > 0) & (seconds < LAST_TIME_S)).all()):
-        return None
+def _are_times(seconds: Floats) -> bool:
+    return bool(((seconds >= _FIRST_TIME_S) & (seconds < LAST_TIME_S)).all())
+
+
+def _nanoseconds(seconds: Floats) -> list[int]:
+    """As `values.nanoseconds`, of all."""
     whole = np.floor(seconds)
     time_ns = whole.astype(np.int64) * 1_000_000_000
     time_ns += np.rint((seconds - whole) * 1e9).astype(np.int64)
-    return time_ns if bool((time_ns > 0).all()) else None
-
-
-def _extras(own: Floats, time_ns: Ints) -> list[Mapping[str, float] | None]:
-    """As `extras.extra_of`. own: columns of `_timestamp` and, where it is logged, `_runtime`."""
-    said = [dict[str, float]() for _ in own]
-    if own.shape[1] > 1:
-        said = [{"r": runtime} for runtime in own[:, 1].tolist()]
-    # Whole numbers: NumPy's quotient is not the nearest double, so it would seldom be the stamp.
-    moments = zip(said, own[:, 0].tolist(), time_ns.tolist(), strict=True)
-    for extra, stamp, at_ns in moments:
-        if stamp != at_ns / 1_000_000_000:
-            extra["t"] = stamp
-    return [extra or None for extra in said]
+    found: list[int] = time_ns.tolist()
+    return found

@@ -200,6 +200,16 @@ def put_together(
     return list(found), list(found.values())
 
 
+def loads(text: bytes | str) -> Any:
+    """JSON in which NaN and Infinity may be bare, as W&B writes them; None if it is none."""
+    for decode in (orjson.loads, json.loads):
+        try:
+            return decode(text)
+        except (ValueError, RecursionError):
+            continue
+    return None
+
+
 def decode_all(texts: Sequence[bytes]) -> list[Any]:
     """The values of JSON texts, decoded in one go; one that is no JSON becomes UNREADABLE.
 

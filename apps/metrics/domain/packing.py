@@ -12,9 +12,9 @@ from operator import itemgetter, lt
 import numpy as np
 
 from apps.core.errors import BadPayload
+from apps.core.grid import Grid, job_of, steps_of, times_of
 from apps.core.records import MetricRow
 from apps.metrics.domain.blocks import Axis, Cells, Floats
-from apps.metrics.domain.grid import Grid, grid_of
 
 MAX_KEY_CHARS = 500
 MAX_CELLS = 1 << 21
@@ -55,6 +55,9 @@ def pack(rows: Sequence[MetricRow]) -> Iterator[Packed]:
     Row order is kept. Absent cells stay absent. Raises BadPayload for a name that is empty or too
     long and for a step or time outside int64. Cost: one dict walk and one array fill per row.
     """
+    if isinstance(rows, Grid):
+        yield from _grid_pieces(rows)
+        return
     job = [row for row in rows if row.rank is None and row.values]
     ranked = [row for row in rows if row.rank is not None and row.values]
     yield from _pieces(job, ranked=False)
@@ -77,7 +80,7 @@ def columns(packed: Packed) -> Iterator[Packed]:
 
 def irregular(rows: Sequence[MetricRow]) -> Irregular:
     """How many rows repeat or go back within their rank."""
-    steps = [row.step for row in rows if row.rank is None]
+    steps = steps_of(job_of(rows))
     if len(steps) == len(rows) and all(map(lt, steps, steps[1:])):
         return Irregular(0, 0)
     newest: dict[int | None, int] = {}
@@ -104,10 +107,6 @@ def clean_name(name: str) -> str:
 
 
 def _pieces(rows: Sequence[MetricRow], *, ranked: bool) -> Iterator[Packed]:
-    grid = grid_of(rows)
-    if grid is not None:
-        yield from _grid_pieces(rows, grid, ranked=ranked)
-        return
     start, names, values = 0, set[str](), 0
     for at, row in enumerate(rows):
         new = set() if names.issuperset(row.values) else row.values.keys() - names
@@ -122,16 +121,15 @@ def _pieces(rows: Sequence[MetricRow], *, ranked: bool) -> Iterator[Packed]:
         yield _matrix(rows[start:], names, ranked=ranked)
 
 
-def _grid_pieces(rows: Sequence[MetricRow], grid: Grid, *, ranked: bool) -> Iterator[Packed]:
-    """The same, of rows that are one grid: only its columns are put in order."""
+def _grid_pieces(grid: Grid) -> Iterator[Packed]:
+    """The same, of rows that are columns already: only these are put in order."""
     columns, place = _columns(grid.names)
-    values = np.empty((len(rows), len(columns)))
+    values = np.empty((len(grid), len(columns)))
     values[:, [place[name] for name in grid.names]] = grid.values
     at_once = max(1, min(MAX_ROWS, MAX_CELLS // len(grid.names)))
-    for start in range(0, len(rows), at_once):
+    for start in range(0, len(grid), at_once):
         part = slice(start, start + at_once)
-        axis = _axis(rows[part], ranked=ranked)
-        yield Packed(ranked, columns, axis, Cells(values[part], None))
+        yield Packed(False, columns, _axis(grid[part], ranked=False), Cells(values[part], None))
 
 
 def _columns(names: Iterable[str]) -> tuple[tuple[str, ...], dict[str, int]]:
@@ -168,15 +166,16 @@ def _taken(values: Sequence[Mapping[str, float]], names: list[str]) -> Floats:
 
 
 def _axis(rows: Sequence[MetricRow], *, ranked: bool) -> Axis:
-    for row in rows:
-        if not (abs(row.step) < STEP_LIMIT and abs(row.time_ns) < STEP_LIMIT):
+    steps, times = steps_of(rows), times_of(rows)
+    for step, time_ns in zip(steps, times, strict=True):
+        if not (abs(step) < STEP_LIMIT and abs(time_ns) < STEP_LIMIT):
             raise BadPayload(
-                f"step {row.step} or time {row.time_ns} ns is out of range",
+                f"step {step} or time {time_ns} ns is out of range",
                 hint="steps and Unix nanoseconds must fit 62 bits",
                 where="rows[].step",
             )
     return Axis(
-        np.array([row.step for row in rows], dtype=np.int64),
-        np.array([row.time_ns for row in rows], dtype=np.int64),
+        np.array(steps, dtype=np.int64),
+        np.array(times, dtype=np.int64),
         np.array([row.rank for row in rows], dtype=np.int32) if ranked else None,
     )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import le
 
+from apps.core.grid import job_of, steps_of
 from apps.core.records import MetricRow
 from apps.runs.records import AttemptInfo, LaunchSeen, Start
 
@@ -86,9 +88,14 @@ def _kind(slot: str) -> str:
 class Stretch:
     """Rows of one attempt. restart: the rows begin a new attempt. late: rows behind their time."""
 
-    rows: tuple[MetricRow, ...]
+    rows: Sequence[MetricRow]
     restart: bool
     late: int
+
+
+def _ascend(steps: Sequence[int], first: int | None) -> bool:
+    before = steps if first is None else [first, *steps]
+    return all(map(le, before, before[1:]))
 
 
 def split_restarts(
@@ -100,6 +107,9 @@ def split_restarts(
     row: it stays where it is and is counted. Rows of single ranks never start a restart, since
     ranks print at their own pace. Nothing is dropped. O(n).
     """
+    steps = steps_of(job_of(rows))
+    if len(steps) == len(rows) and _ascend(steps, last_step):
+        return [Stretch(rows, restart=False, late=0)] if rows else []
     stretches: list[Stretch] = []
     current: list[MetricRow] = []
     restart, late = False, 0

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.core.errors import BadPayload
+from apps.core.grid import Grid
 from apps.core.records import MetricRow
 from apps.metrics.domain import packing
-from apps.metrics.domain.grid import Grid, names_of
 from apps.metrics.domain.packing import irregular, pack
 
 NUMBERS = st.floats(allow_nan=False)
@@ -127,25 +127,13 @@ def test_matrices_cut_into_columns_hold_the_same_cells(rows):
 @given(
     st.sets(st.text(min_size=1, max_size=4), min_size=1, max_size=4),
     st.lists(st.lists(st.floats(), min_size=4, max_size=4), max_size=9),
-    st.sampled_from([None, 3]),
 )
-def test_rows_of_a_grid_become_the_matrices_of_any_other_rows(names, table, rank):
+def test_a_grid_becomes_the_matrices_of_any_other_rows(names, table):
     clean_names = tuple({clean(name) for name in names})
     values = np.array(table, dtype=float).reshape(-1, 4)[:, : len(clean_names)]
-    shared = [
-        MetricRow(at, 7, row, rank) for at, row in enumerate(Grid(clean_names, values).rows())
-    ]
-    apart = [MetricRow(row.step, 7, dict(row.values), rank) for row in shared]
+    grid = Grid(clean_names, values, range(len(values)), [7] * len(values), {})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(packing, "MAX_CELLS", 8)
         patch.setattr(packing, "MAX_ROWS", 3)
-        one, other = ([repr(list(unpacked([m]))) for m in pack(rows)] for rows in (shared, apart))
+        one, other = ([repr(list(unpacked([m]))) for m in pack(rows)] for rows in (grid, [*grid]))
     assert one == other
-    assert names_of(shared) == names_of(apart)
-
-
-def test_rows_of_two_grids_lie_in_one_matrix_as_any_others():
-    some, more = (list(Grid((name,), np.array([[1.0], [2.0]])).rows()) for name in "ab")
-    rows = [MetricRow(at, 7, values) for at, values in enumerate([*some, *more])]
-    (matrix,) = pack(rows)
-    assert (matrix.names, int(matrix.cells.present.sum())) == (("a", "b"), 4)

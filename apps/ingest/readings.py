@@ -67,9 +67,9 @@ def _time_of_text(text: str) -> int | None:
     if _DIGITS.fullmatch(text):
         return _scaled(int(text))
     if found := _FRACTION.fullmatch(text):
-        whole = _scaled(int(found[1]))
         seconds = int(found[1]) < _UNITS[0][0]
-        return None if whole is None else whole + (int(found[2].ljust(9, "0")) if seconds else 0)
+        part_ns = int(found[2].ljust(9, "0")) if seconds else 0
+        return _in_range((_scaled(int(found[1])) or 0) + part_ns)
     return None
 
 
@@ -78,8 +78,12 @@ def _scaled(value: int) -> int | None:
         return None
     for below, factor in _UNITS:
         if value < below:
-            return value * factor
+            return _in_range(value * factor)
     return None
+
+
+def _in_range(at_ns: int) -> int | None:
+    return at_ns if 0 < at_ns <= MAX_NS else None
 
 
 def _scaled_fraction(value: float) -> int | None:
@@ -88,7 +92,7 @@ def _scaled_fraction(value: float) -> int | None:
     for below, factor in _UNITS:
         if value < below:
             whole = int(value)
-            return whole * factor + int((value - whole) * factor)
+            return _in_range(whole * factor + int((value - whole) * factor))
     return None
 
 

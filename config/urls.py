@@ -6,6 +6,7 @@ urlpatterns = [
     path("", include("apps.core.urls")),
     path("", include("apps.accounts.urls")),
     path("api/v1/", include("apps.ingest.urls")),
+    path("", include("apps.ingest.urls_push")),
     path("", include("apps.ingest.wandb.urls")),
     path("loki/api/v1/", include("apps.api.loki.urls")),
     path("", include("config.urls_api")),

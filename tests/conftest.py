@@ -49,12 +49,14 @@ def valkey(settings):
 
 @pytest.fixture
 def fresh_caches():
-    """What the process remembers of tokens and runs of earlier tests is forgotten."""
+    """What the process remembers of tokens, runs and labels of earlier tests is forgotten."""
     from apps.accounts import services
-    from apps.ingest import views
+    from apps.ingest import labelling, pushing, views
 
     services._verified.clear()
     views.run_id_of.cache_clear()
+    labelling._tables.clear()
+    pushing._noted.clear()
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Health checks."""
+"""Health checks. /ready is where shippers that know Loki ask."""
 
 from django.urls import path
 
@@ -7,4 +7,5 @@ from apps.core import views
 urlpatterns = [
     path("health/live", views.live),
     path("health/ready", views.ready),
+    path("ready", views.ready),
 ]

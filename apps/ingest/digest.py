@@ -17,7 +17,7 @@ from django.db import transaction
 
 from apps.core.database import is_trouble
 from apps.core.errors import AppError, BadPayload
-from apps.ingest import store, writes
+from apps.ingest import entries, store, writes
 from apps.ingest.checkpoints.parse import parse as parse_checkpoints
 from apps.ingest.envelope import Envelope
 from apps.ingest.inflate import InflateLimits, inflate
@@ -67,6 +67,7 @@ class Protocol:
 PROTOCOLS: dict[str, Protocol] = {
     "logs": Protocol(lambda body, _: parse_logs(body), writes.write_logs),
     "lines": Protocol(lambda body, _: parse_lines(body), write_entries),
+    "push": Protocol(lambda body, _: entries.unpack(body), write_entries),
     "wandb": Protocol(lambda body, _: open_wandb(body), write_wandb, join_records),
     "file_stream": Protocol(lambda body, _: parse_stream(body), write_stream, join_streams),
     wandb_alerts.ENDPOINT: Protocol(

@@ -59,6 +59,7 @@ class _Worker(Protocol):
 
 _WORKERS: dict[str, Callable[[], _Worker]] = {
     "gzip": lambda: zlib.decompressobj(wbits=31),
+    "deflate": lambda: zlib.decompressobj(),
     "zstd": lambda: zstandard.ZstdDecompressor().decompressobj(),
 }
 

@@ -16,10 +16,11 @@ from typing import Any, Final
 MAX_NODE, MAX_SOURCE, MAX_CHANNEL, MAX_LAUNCH, MAX_RUN = 253, 400, 20, 300, 128
 MAX_NUMBER = 2**31 - 1
 FIELDS: Final = (
-    "run", "attempt", "launch", "job", "restart", "rank", "local_rank", "node", "source", "channel",
-    "step", "level", "time", "text",
+    "run", "job_run", "attempt", "launch", "job", "restart", "rank", "local_rank", "node", "source",
+    "channel", "step", "level", "time", "text",
 )  # fmt: skip
-"""What labels may tell. job and restart make up the launch where nobody names it."""
+"""What labels may tell. job_run: the run as a scheduler names it, for where nobody says one. job
+and restart make up the launch where nobody names it."""
 _DIGITS = re.compile(r"\d{1,18}")
 _RUN_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _ODD = re.compile(r"[^a-z0-9]+")
@@ -84,27 +85,38 @@ def _text_of(field_name: str, most: int) -> Callable[[str], Mapping[str, Any]]:
     return reads
 
 
+def is_run_key(text: str) -> bool:
+    """Whether a run may be called this."""
+    return _RUN_KEY.fullmatch(text) is not None
+
+
 def _run(value: str) -> Mapping[str, Any]:
     key = value.strip()
-    if not _RUN_KEY.fullmatch(key):
+    if not is_run_key(key):
         raise Unreadable(value)
     return {"run": key}
 
 
 def _run_and_job(value: str) -> Mapping[str, Any]:
-    return {**_run(value), "job": value.strip()}
+    key = _run(value)["run"]
+    return {"job_run": key, "job": key}
+
+
+def _service(value: str) -> Mapping[str, Any]:
+    """SDKs say unknown_service where nobody named it."""
+    return {} if value.startswith("unknown_service") else _text_of("source", MAX_SOURCE)(value)
 
 
 def _torchelastic_run(value: str) -> Mapping[str, Any]:
     """torchrun says "none" unless somebody gave --rdzv-id."""
     if value.strip().lower() in ("", "none"):
         return {}
-    return {**_run(value), "job": value.strip()[:MAX_RUN]}
+    return _run_and_job(value)
 
 
 def _slurm_job(value: str) -> Mapping[str, Any]:
     text = value.strip()
-    return {**_run(f"slurm-{text}"), "job": f"slurm {text}"} if text else {}
+    return {"job_run": _run(f"slurm-{text}")["run"], "job": f"slurm {text}"} if text else {}
 
 
 _TORCHRUN = re.compile(r"(?:^|/)attempt_\d+/(?P<local>\d{1,6})/(?P<std>std(?:out|err))\.log$")
@@ -187,8 +199,9 @@ BUILT_IN: Final[tuple[Rule, ...]] = (
     *(Rule(normal(n), of_file) for n in (
         "filename", "file", "log.file.path", "log.file.name", "source", "lastgood.source")),
     *_texts("source", MAX_SOURCE, "SYSLOG_IDENTIFIER", "_SYSTEMD_UNIT", "unit", "systemd_unit",
-            "k8s.container.name", "kubernetes.container_name", "container", "container_name",
-            "service.name", "app", "logger", "logger_name", "job"),
+            "k8s.container.name", "kubernetes.container_name", "container", "container_name"),
+    Rule(normal("service.name"), _service),
+    *_texts("source", MAX_SOURCE, "app", "logger", "logger_name", "job"),
     *_texts("channel", MAX_CHANNEL, "channel", "lastgood.channel", "stream", "log.iostream",
             "_TRANSPORT"),
     # Runs by the name their scheduler knows them by, where nobody says one.

@@ -259,3 +259,42 @@ class Mirror(models.Model):
     error = models.TextField(blank=True)
     seen_at = models.DateTimeField()
     whole_at = models.DateTimeField(null=True)
+
+
+class LabelRules(models.Model):
+    """What a project says about its own labels, beside the built-in conventions."""
+
+    project = models.CharField(max_length=200, primary_key=True)
+    version = models.IntegerField()
+    rules = models.JSONField(default=list)
+    changed_by = models.CharField(max_length=200)
+    changed_at_ns = models.BigIntegerField()
+
+
+class SeenLabels(models.Model):
+    """Labels of a stream as a shipper sent them, newest 200 of a project. run "": nothing says
+    which; such lines are refused."""
+
+    pk = models.CompositePrimaryKey("project", "digest")
+    project = models.CharField(max_length=200)
+    digest = models.CharField(max_length=64)
+    labels = models.JSONField()
+    run = models.CharField(max_length=128, blank=True)
+    door = models.CharField(max_length=20)
+    token = models.CharField(max_length=200)
+    seen_at_ns = models.BigIntegerField()
+
+    class Meta:
+        indexes = [models.Index(fields=["project", "-seen_at_ns"], name="ix_seen_labels_newest")]
+
+
+class Refusal(models.Model):
+    """Lines that a door refused and said so, by token and reason."""
+
+    pk = models.CompositePrimaryKey("token_id", "door", "reason")
+    token_id = models.BigIntegerField()
+    token = models.CharField(max_length=200)
+    door = models.CharField(max_length=20)
+    reason = models.CharField(max_length=200)
+    lines = models.BigIntegerField()
+    last_at_ns = models.BigIntegerField()

@@ -7,6 +7,8 @@ from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
+from apps.core.errors import BadPayload
+
 _FIELD = descriptor_pb2.FieldDescriptorProto
 _TYPES = {
     "bytes": _FIELD.TYPE_BYTES,
@@ -15,6 +17,7 @@ _TYPES = {
     "float": _FIELD.TYPE_FLOAT,
     "double": _FIELD.TYPE_DOUBLE,
     "uint": _FIELD.TYPE_UINT64,
+    "fixed64": _FIELD.TYPE_FIXED64,
 }
 Fields = Mapping[str, tuple[int, str, bool]]
 
@@ -24,10 +27,10 @@ def build(
 ) -> dict[str, type[Any]]:
     """name -> message class. messages: name -> {field name: (number, type, repeated)}.
 
-    A type that is no scalar names a message above it. With the syntax "proto2" HasField tells a
-    zero from a field that is not there. Strings are declared as bytes: the wire form is the same
-    and invalid UTF-8 cannot make a record unreadable. The messages live in a pool of their own, so
-    that the real packages may be loaded in the same process.
+    A type that is no scalar names a message of the same package. With the syntax "proto2" HasField
+    tells a zero from a field that is not there. Strings are declared as bytes: the wire form is the
+    same and invalid UTF-8 cannot make a record unreadable. The messages live in a pool of their
+    own, so that the real packages may be loaded in the same process.
     """
     file = descriptor_pb2.FileDescriptorProto(
         name=f"{package}.proto", package=package, syntax=syntax
@@ -46,3 +49,15 @@ def build(
         name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{package}.{name}"))
         for name in messages
     }
+
+
+MAX_NOTHINGS = 4_000_000
+
+
+def weigh(data: bytes) -> None:
+    """BadPayload for a body that would become far more objects than it has bytes of content.
+
+    An empty message takes two bytes, and a hundred in memory; one of its two bytes is zero.
+    """
+    if len(data) > MAX_NOTHINGS and data.count(b"\0") > MAX_NOTHINGS:
+        raise BadPayload("too many empty messages", where="body", hint="send smaller batches")

@@ -54,21 +54,29 @@ class IngestStatus:
 
 
 def accept(envelope: Envelope, *, sender: str, keep_bad: bool = False) -> None:
-    """Takes the envelope; returns once it is durable. sender: whose rate counts (a token's id).
+    """Takes the envelope, as `accept_all` does."""
+    accept_all([envelope], sender=sender, keep_bad=keep_bad)
+
+
+def accept_all(envelopes: Sequence[Envelope], *, sender: str, keep_bad: bool = False) -> None:
+    """Takes the envelopes, all of them or none; returns once they are durable. sender: whose rate
+    counts (a token's id).
 
     With INGEST_ACK=commit it is written at once, BadPayload raised, and the next round of a writer
     or the periodic job analyses it: a sender never waits for that. keep_bad: a bad body goes to
     quarantine in place of the error, for clients that give up on one. Otherwise raises Refused when
     the sender is too fast (429), the stream full or Valkey away (503).
     """
+    if not envelopes:
+        return
     if settings.INGEST_ACK == "commit":
-        digest([envelope], quarantine=keep_bad)
+        digest(envelopes, quarantine=keep_bad)
         return
     try:
         answer = stream.append(
-            pack(envelope),
+            [pack(envelope) for envelope in envelopes],
             sender=sender,
-            now_s=envelope.received_ns // 1_000_000_000,
+            now_s=envelopes[0].received_ns // 1_000_000_000,
             rate_limit=settings.INGEST_RATE_BYTES_S,
             max_bytes=settings.INGEST_STREAM_MAX_BYTES,
         )

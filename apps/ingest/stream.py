@@ -23,18 +23,18 @@ RATE = "{ingest}:rate:"
 GROUP = "writers"
 
 # One round trip, one fsync: rate, bound and append together. KEYS: stream, bytes, rate window.
-# ARGV: entry, its size, rate limit, stream bound. The rate counts what was let in only.
+# ARGV: size, rate limit, stream bound, entries. The rate counts what was let in only.
 _APPEND = """
-local size = tonumber(ARGV[2])
+local size = tonumber(ARGV[1])
 local sent = tonumber(redis.call('GET', KEYS[3]) or '0')
-if sent > 0 and sent + size > tonumber(ARGV[3]) then return 'rate' end
+if sent > 0 and sent + size > tonumber(ARGV[2]) then return 'rate' end
 if redis.call('XLEN', KEYS[1]) == 0 then redis.call('DEL', KEYS[2]) end
 local held = tonumber(redis.call('GET', KEYS[2]) or '0')
-if held > 0 and held + size > tonumber(ARGV[4]) then return 'full' end
+if held > 0 and held + size > tonumber(ARGV[3]) then return 'full' end
 redis.call('INCRBY', KEYS[3], size)
 redis.call('EXPIRE', KEYS[3], 3)
 redis.call('INCRBY', KEYS[2], size)
-redis.call('XADD', KEYS[1], '*', 'e', ARGV[1])
+for i = 4, #ARGV do redis.call('XADD', KEYS[1], '*', 'e', ARGV[i]) end
 return 'ok'
 """
 # Acknowledge, delete and uncount. An entry that another writer finished is not uncounted again.
@@ -76,14 +76,17 @@ class Backlog:
     oldest_ns: int | None
 
 
-def append(data: bytes, *, sender: str, now_s: int, rate_limit: int, max_bytes: int) -> Appended:
-    """Adds an entry unless the sender is too fast in this second or the stream is full.
+def append(
+    data: Sequence[bytes], *, sender: str, now_s: int, rate_limit: int, max_bytes: int
+) -> Appended:
+    """Adds entries, all or none: unless the sender is too fast in this second or the stream full.
 
-    A single entry is always let into an empty window or an empty stream.
+    They are always let into an empty window or an empty stream.
     """
     keys = [STREAM, BYTES, f"{RATE}{sender}:{now_s}"]
     script = valkey.client().register_script(_APPEND)
-    answer = script(keys=keys, args=[data, len(data), rate_limit, max_bytes])
+    size = sum(map(len, data))
+    answer = script(keys=keys, args=[size, rate_limit, max_bytes, *data])
     return Appended(_text(answer))
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any
 
@@ -56,28 +57,72 @@ def sender(request: HttpRequest) -> Actor:
     return require(actor, "ingest")
 
 
-def door(view: View, who: Callable[[HttpRequest], Actor] = sender) -> View:
-    """POST only, no CSRF (tokens, not cookies), every error in the one shape."""
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a door did not take a body, for whatever form its protocol gives to errors."""
+
+    status: int
+    error: str
+    where: str = ""
+    hint: str = ""
+    retry_after_s: int | None = None
+
+    def headers(self) -> dict[str, str]:
+        """Headers of the answer, `_` for `-`."""
+        return {} if self.retry_after_s is None else {"Retry_After": str(self.retry_after_s)}
+
+    def words(self) -> str:
+        """The failure on one line."""
+        return str(AppError(self.error, where=self.where, hint=self.hint))
+
+
+def failure_of(error: Exception, *, known: bool) -> Failure:
+    """What to answer for an error of TAKEN. known: the request named a token."""
+    if isinstance(error, Forbidden):
+        return Failure(403 if known else 401, error.message, hint=error.hint)
+    if isinstance(error, services.Refused):
+        return Failure(
+            error.status, error.message, hint=error.hint, retry_after_s=error.retry_after_s
+        )
+    if isinstance(error, AppError):
+        status = error.status if isinstance(error, _BadHeader) else 400
+        return Failure(status, error.message, error.where, error.hint)
+    if isinstance(error, UnreadablePostError):
+        return Failure(503, str(error), hint="send it again", retry_after_s=1)
+    if is_too_much(error):
+        return Failure(400, "a name is too long", "body", "use shorter names")
+    return Failure(503, "the database is not ready", hint="retry", retry_after_s=2)
+
+
+TAKEN = (AppError, UnreadablePostError, *SERVER_TROUBLE)
+"""What a door answers in the form of its protocol; anything else is a fault of ours."""
+
+
+def as_json(request: HttpRequest, failure: Failure) -> HttpResponse:
+    """The one error shape of our own doors."""
+    return json_error(
+        failure.status,
+        failure.error,
+        where=failure.where,
+        hint=failure.hint,
+        **failure.headers(),
+    )
+
+
+def door(
+    view: View,
+    who: Callable[[HttpRequest], Actor] = sender,
+    say: Callable[[HttpRequest, Failure], HttpResponse] = as_json,
+) -> View:
+    """POST only, no CSRF (tokens, not cookies), every error in one shape, which `say` makes."""
 
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         try:
             with schema_as_trouble():
                 return view(request, who(request), *args, **kwargs)
-        except Forbidden as error:
+        except TAKEN as error:
             known = bool(request.headers.get("Authorization"))
-            return json_error(403 if known else 401, error.message, hint=error.hint)
-        except services.Refused as error:
-            wait = str(error.retry_after_s)
-            return json_error(error.status, error.message, hint=error.hint, Retry_After=wait)
-        except AppError as error:
-            status = error.status if isinstance(error, _BadHeader) else 400
-            return json_error(status, error.message, where=error.where, hint=error.hint)
-        except UnreadablePostError as error:
-            return json_error(503, str(error), hint="send it again", Retry_After="1")
-        except SERVER_TROUBLE as error:
-            if is_too_much(error):
-                return json_error(400, "a name is too long", where="body", hint="use shorter names")
-            return json_error(503, "the database is not ready", hint="retry", Retry_After="2")
+            return say(request, failure_of(error, known=known))
 
     return csrf_exempt(require_POST(guarded))
 
@@ -99,9 +144,14 @@ def encoding_of(request: HttpRequest) -> str:
     """How the body is packed: one of ENCODINGS."""
     said = request.headers.get("Content-Encoding", "identity").strip().lower() or "identity"
     if said not in ENCODINGS:
-        hint = f"use {', '.join(ENCODINGS)}"
-        raise _BadHeader(415, f'encoding "{said[:40]}" is unknown', hint, "Content-Encoding")
+        raise bad_encoding(said, ENCODINGS)
     return said
+
+
+def bad_encoding(said: str, allowed: Sequence[str]) -> AppError:
+    """A packing that a door does not know."""
+    hint = f"use {', '.join(allowed)}"
+    return _BadHeader(415, f'encoding "{said[:40]}" is unknown', hint, "Content-Encoding")
 
 
 @door

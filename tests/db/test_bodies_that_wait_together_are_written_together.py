@@ -80,7 +80,7 @@ def test_a_full_stream_is_read_a_few_bodies_at_a_time(run, settings, valkey, mon
     monkeypatch.setattr(loop, "ENVELOPE_BYTES", 0)
     for offset in range(0, 40, 2):
         data = pack(body(run, offset))
-        stream.append(data, sender="t", now_s=1, rate_limit=1 << 30, max_bytes=1 << 30)
+        stream.append([data], sender="t", now_s=1, rate_limit=1 << 30, max_bytes=1 << 30)
     stream.make_group()
     writer = Writer("w0", WriterPolicy(read_bytes=1, block_ms=1))
     handled = [writer.step() for _ in range(20)]

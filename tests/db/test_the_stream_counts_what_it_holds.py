@@ -13,7 +13,7 @@ def add(valkey):
 
     def append(data=b"12345", sender="7", now_s=0, rate_limit=1000, max_bytes=1000):
         return stream.append(
-            data, sender=sender, now_s=now_s, rate_limit=rate_limit, max_bytes=max_bytes
+            [data], sender=sender, now_s=now_s, rate_limit=rate_limit, max_bytes=max_bytes
         )
 
     return append

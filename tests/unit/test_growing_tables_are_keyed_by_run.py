@@ -5,8 +5,12 @@ from django.apps import apps
 from django.db import models
 
 OURS = [model for model in apps.get_models() if model.__module__.startswith("apps.")]
-SMALL = {"Run", "ProjectNames", "Node", "ApiToken", "LoginLink", "Recipient"}
-"""One row a run, project, node or person: these do not grow with the data."""
+SMALL = {
+    "Run", "ProjectNames", "Node", "ApiToken", "LoginLink", "Recipient",
+    "LabelRules", "SeenLabels", "Refusal",
+}  # fmt: skip
+"""One row (or a fixed number) a run, project, node, token or person: these do not grow with the
+data."""
 OF_NODES = {"NodeEventRow"}
 """Events of nodes belong to no run: their key starts with the node."""
 

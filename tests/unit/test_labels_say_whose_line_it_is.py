@@ -10,13 +10,13 @@ CASES = {
     "torchrun": (
         {"RANK": "11", "LOCAL_RANK": "3", "TORCHELASTIC_RUN_ID": "job-7",
          "TORCHELASTIC_RESTART_COUNT": "2"},
-        {"rank": 11, "local_rank": 3, "run": "job-7", "launch": "job-7/2"},
+        {"rank": 11, "local_rank": 3, "job_run": "job-7", "launch": "job-7/2"},
     ),
     "torchrun without an id": ({"TORCHELASTIC_RUN_ID": "none", "run": "r"}, {"run": "r"}),
     "slurm": (
         {"SLURM_JOB_ID": "48213", "SLURM_PROCID": "9", "SLURM_LOCALID": "1", "SLURM_NODEID": "1",
          "SLURMD_NODENAME": "gpu-a01"},
-        {"run": "slurm-48213", "launch": "slurm 48213/0", "rank": 9, "local_rank": 1,
+        {"job_run": "slurm-48213", "launch": "slurm 48213/0", "rank": 9, "local_rank": 1,
          "node": "gpu-a01"},
     ),
     "torchrun started by slurm, one task a node": (
@@ -38,13 +38,13 @@ CASES = {
          "kubernetes.labels.jobset.sigs.k8s.io/restart-attempt": "1",
          "kubernetes.labels.batch.kubernetes.io/job-name": "llm-workers-0",
          "kubernetes.container_name": "trainer"},
-        {"node": "gpu-a01", "channel": "stdout", "run": "llm", "launch": "llm/1",
+        {"node": "gpu-a01", "channel": "stdout", "job_run": "llm", "launch": "llm/1",
          "source": "trainer"},
     ),
     "kubeflow: a pod's index is no rank": (
         {"k8s.pod.labels.training.kubeflow.org/job-name": "llm",
          "k8s.pod.labels.training.kubeflow.org/replica-index": "3", "pod": "llm-worker-3"},
-        {"run": "llm", "launch": "llm/0", "node": "llm-worker-3"},
+        {"job_run": "llm", "launch": "llm/0", "node": "llm-worker-3"},
     ),
     "a torchrun file": (
         {"filename": "/logs/llm_x1/attempt_0/3/stderr.log", "host": "gpu-a01"},

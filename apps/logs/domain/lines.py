@@ -7,21 +7,21 @@ what cannot be read is replaced and counted.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
 
 from apps.core.records import MetricRow, Severity
 from apps.logs.domain.carry import MAX_OPEN, Carry, OpenLine
 from apps.logs.domain.classify import severity_without_level
+from apps.logs.domain.envelopes import Envelopes, Opened, may_hold, open_all, say
 from apps.logs.domain.facts import Placement, placement, rank_metrics, step_of
 from apps.logs.domain.headers import Clock, Headers, read_headers
-from apps.logs.domain.joblines import JobLines, JobRow, formats_in, job_rows
+from apps.logs.domain.joblines import JobLines, formats_in, job_rows
 from apps.logs.domain.pieces import RawLines, mark, raw_lines
+from apps.logs.domain.segments import CONSOLE, TEE, ParsedSegment, ParsePolicy, SegmentMeta
 from apps.logs.domain.table import LineTable
 from apps.logs.domain.tracebacks import Tracebacks
 
-CONSOLE = "console"
-TEE = "tee"
+__all__ = ["CONSOLE", "TEE", "ParsePolicy", "ParsedSegment", "SegmentMeta", "parse_segment"]
+
 _NS_10_MIN = 600 * 1_000_000_000
 _NS_SOON = 10 * 1_000_000_000
 _ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
@@ -30,71 +30,6 @@ _SUMMARY = re.compile(
     r"  (?:time|host|rank|exitcode|error_file|traceback) *: |\[\d+\]:$|Failures:$"
     r"|Root Cause \(first"
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SegmentMeta:
-    """Where a piece of a file comes from.
-
-    source: stable id of the file. channel: stderr, stdout or console (what torchrun printed for
-    all ranks of the node). local_rank: of the file, None for a console. offset: of the first byte,
-    inside `generation` (counts up when the file is rotated or truncated). seen_ns: agent's clock
-    when it read the bytes. previous_ns: time of the last line stored of this file, if known.
-    time_shift_ns: added to every time (a replay moves its data to now); previous_ns has it already.
-    partial: the last line is not whole: it is text, and tells no numbers. rank: of all its lines,
-    where the sender says it. carry: what the bytes before `offset` left open, if they are known.
-    """
-
-    source: str
-    channel: str
-    local_rank: int | None
-    node: str | None
-    offset: int
-    seen_ns: int
-    generation: int = 0
-    previous_ns: int | None = None
-    time_shift_ns: int = 0
-    partial: bool = False
-    rank: int | None = None
-    carry: Carry | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ParsePolicy:
-    """Switches of the parser.
-
-    zone_offset_s: seconds east of UTC of stamps without a zone. console_metrics: also take
-    per-rank metrics from console lines (off: they repeat the rank files). tasks_are_ranks: the
-    `N: ` labels of a console are global ranks (one Slurm task per rank), not local ones.
-    """
-
-    zone_offset_s: int = 0
-    console_metrics: bool = False
-    tasks_are_ranks: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ParsedSegment:
-    """What one segment says. end: offset after its last byte.
-
-    lines: in file order. long_lines: longer than 64 KiB, in pieces that say so.
-    invalid_utf8_bytes: replaced by U+FFFD. metrics: what lines tell of one rank;
-    metric_lines: their lines. job: what lines tell of the whole job; the files of several ranks may
-    tell the same. unplaced_job_lines: told numbers of the job but no step. carry: for the segment
-    that begins at `end`.
-    """
-
-    meta: SegmentMeta
-    end: int
-    lines: LineTable
-    metrics: Sequence[MetricRow]
-    placements: Sequence[Placement]
-    invalid_utf8_bytes: int
-    long_lines: int
-    carry: Carry
-    metric_lines: Sequence[int] = ()
-    job: Sequence[JobRow] = ()
-    unplaced_job_lines: int = 0
 
 
 def parse_segment(
@@ -129,19 +64,21 @@ class _Parser:
         self.invalid_bytes = 0
         self.start_ns = _start_time(meta, self.carry)
         self.block = self.carry.block if self.carry else None
+        self.parts = dict(self.carry.parts if self.carry else {})
 
     def run(self, data: bytes) -> ParsedSegment:
         """Parse all lines of `data`."""
         raw = raw_lines(data, self.meta.offset, self.carry.line if self.carry else None)
-        texts = self.texts(data, raw)
         clock = Clock(self.meta.seen_ns, self.policy.zone_offset_s)
+        lines = self.opened(data, raw, clock)
         heads = read_headers(
-            _without_pieces(texts, raw),
+            lines.messages(),
             clock,
             tee=self.tee,
             tasks_are_ranks=self.policy.tasks_are_ranks,
         )
-        table = self.table(texts, raw, heads)
+        say(lines, heads)
+        table = self.table(lines, heads)
         whole = heads.body[:-1] if self.meta.partial else heads.body
         self.facts(whole, table)
         job = self.job(data, whole, table.time_ns)
@@ -153,7 +90,7 @@ class _Parser:
             placements=self.placements,
             invalid_utf8_bytes=self.invalid_bytes,
             long_lines=raw.huge,
-            carry=self.carried(data, raw, heads, table),
+            carry=self.carried(data, lines, heads, table),
             metric_lines=self.metric_lines,
             job=job.rows,
             unplaced_job_lines=job.unplaced,
@@ -168,7 +105,7 @@ class _Parser:
         self.block = found.block
         return found
 
-    def carried(self, data: bytes, raw: RawLines, heads: Headers, table: LineTable) -> Carry:
+    def carried(self, data: bytes, lines: Opened, heads: Headers, table: LineTable) -> Carry:
         """What this segment leaves open."""
         if not data and self.carry is not None:
             return self.carry
@@ -179,9 +116,21 @@ class _Parser:
             stamped=stamped or any(own is not None for own in heads.time_ns),
             open=self.tracebacks.open,
             ranks=list(self.ranks.items())[-MAX_OPEN:],
-            line=_open_line(data, raw, table),
+            line=_open_line(data, lines, table),
+            parts=self.parts,
             block=self.block,
         )
+
+    def opened(self, data: bytes, raw: RawLines, clock: Clock) -> Opened:
+        """The lines, also those that stand inside others."""
+        texts = self.texts(data, raw)
+        if not self.parts and not may_hold(data):
+            return Opened(texts, raw.places, raw.number, {})
+        envelopes = Envelopes(self.parts, clock)
+        lines = open_all(texts, raw, envelopes)
+        self.parts = envelopes.parts
+        self.invalid_bytes += sum(inner.invalid_bytes for inner in lines.said.values())
+        return lines
 
     def texts(self, data: bytes, raw: RawLines) -> list[str]:
         """Decoded lines; the usual segment (clean UTF-8, no control bytes) in one step."""
@@ -206,9 +155,9 @@ class _Parser:
             self.invalid_bytes += len(raw) - kept
         return text.replace("\0", "\u2400")
 
-    def table(self, texts: list[str], raw: RawLines, heads: Headers) -> LineTable:
+    def table(self, lines: Opened, heads: Headers) -> LineTable:
         """The lines as columns."""
-        meta = self.meta
+        meta, texts = self.meta, lines.texts
         local = heads.local_rank
         channel = [meta.channel] * len(texts)
         if self.tee:
@@ -219,7 +168,7 @@ class _Parser:
         table = LineTable(
             meta.source,
             time_ns=_filled(heads.time_ns, self.start_ns, meta.time_shift_ns),
-            seq=raw.places,
+            seq=lines.places,
             channel=channel,
             local_rank=local,
             rank=_ranks(heads.rank, local, self.ranks, self.tee, meta.rank),
@@ -233,7 +182,7 @@ class _Parser:
                 len(text) - len(body) for text, body in zip(texts, heads.body, strict=True)
             ],
         )
-        for index, number in raw.number.items():
+        for index, number in lines.number.items():
             self.go_on(table, index, number)
         return table
 
@@ -303,21 +252,14 @@ def _fitting(meta: SegmentMeta) -> Carry | None:
     return carry if carry is not None and carry.offset == meta.offset else None
 
 
-def _open_line(data: bytes, raw: RawLines, table: LineTable) -> OpenLine | None:
+def _open_line(data: bytes, lines: Opened, table: LineTable) -> OpenLine | None:
     """The last line, if its end has not come."""
     if not data or data.endswith(b"\n"):
         return None
     last = len(table) - 1
     return OpenLine(
-        raw.number.get(last, 1), table.severity[last], table.rank[last], table.local_rank[last]
+        lines.number.get(last, 1), table.severity[last], table.rank[last], table.local_rank[last]
     )
-
-
-def _without_pieces(texts: list[str], raw: RawLines) -> list[str]:
-    """The texts; a piece that is not the first of its line has no header and says nothing."""
-    if not raw.number:
-        return texts
-    return ["" if number in raw.number else text for number, text in enumerate(texts)]
 
 
 def _process(heads: Headers, local: list[int | None], number: int) -> str:

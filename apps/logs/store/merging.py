@@ -12,13 +12,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from django.db import transaction
 
 from apps.core.errors import AppError
 from apps.core.sql import execute, query
 from apps.logs.domain.chunks import ChunkLines, decode_chunk, encode_chunk
 from apps.logs.domain.lines import TEE
-from apps.logs.domain.merging import LEVEL, MergePolicy, Portion, Small, next_portion, tables_of
+from apps.logs.domain.merging import LEVEL, MergePolicy, Portion, Small, in_file_order, next_portion
 from apps.logs.store import payloads
 from apps.logs.store.chunkrows import ChunkOwner, PackedChunk, add_chunks
 from apps.logs.store.payloads import Place
@@ -161,9 +162,9 @@ def _alone(run_id: int, chunk_id: int, place: Place) -> list[ChunkLines]:
 
 
 def _merge(owner: ChunkOwner, chunks: Sequence[ChunkLines], *, final: bool) -> PackedChunk:
-    tables = tables_of(chunks)
-    header, body = encode_chunk(tables, level=LEVEL)
-    copies = sum(table.channel.count(TEE) for table in tables)
+    lines = in_file_order(chunks)
+    header, body = encode_chunk([lines], level=LEVEL)
+    copies = int(np.count_nonzero(lines.of_channel(TEE)))
     return PackedChunk(owner, header, copies, body, merged=final)
 
 

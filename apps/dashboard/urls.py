@@ -5,6 +5,7 @@ from django.urls import path
 from apps.dashboard import (
     views,
     views_incident,
+    views_kept,
     views_logs,
     views_names,
     views_rollback,
@@ -27,6 +28,8 @@ urlpatterns = [
         name="incident_export",
     ),
     path("projects/<path:project>/names/", views_names.names, name="names"),
+    path("projects/<path:project>/kept-logs/", views_kept.kept, name="kept"),
+    path("runs/<str:key>/attempts/<int:attempt>/pin/", views_kept.pin, name="pin"),
     path("runs/<str:key>/", views_run.run, name="run"),
     path("runs/<str:key>/head/", views_run.head, name="run_head"),
     path("runs/<str:key>/side/", views_run.side, name="run_side"),

@@ -144,6 +144,38 @@ class PulseHour(models.Model):
     body = models.BinaryField()
 
 
+class KeepRule(models.Model):
+    """How long and how much of its logs a project keeps, where people said it. NULL: no limit."""
+
+    project = models.CharField(max_length=200, primary_key=True)
+    days = models.IntegerField(null=True)
+    most_bytes = models.BigIntegerField(null=True)
+    changed_by = models.CharField(max_length=200)
+    changed_at_ns = models.BigIntegerField()
+
+
+class Pin(models.Model):
+    """An attempt whose lines no rule deletes."""
+
+    pk = models.CompositePrimaryKey("run_id", "attempt")
+    run_id = models.BigIntegerField()
+    attempt = models.IntegerField()
+    pinned_by = models.CharField(max_length=200)
+    pinned_at_ns = models.BigIntegerField()
+
+
+class Deleted(models.Model):
+    """What retention has deleted of an attempt. before_ns: the newest line that went."""
+
+    pk = models.CompositePrimaryKey("run_id", "attempt")
+    run_id = models.BigIntegerField()
+    attempt = models.IntegerField()
+    lines = models.BigIntegerField()
+    size_bytes = models.BigIntegerField()
+    before_ns = models.BigIntegerField()
+    deleted_at_ns = models.BigIntegerField()
+
+
 class Note(models.Model):
     """A single fact about the log store as a whole (store/notes.py)."""
 

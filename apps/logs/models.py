@@ -254,3 +254,55 @@ class Triage(models.Model):
     fingerprint = models.CharField(max_length=64, default="")
     settled = models.BooleanField(default=False)
     taxonomy_version = models.IntegerField(default=0)
+
+
+class Template(models.Model):
+    """What a template of a run looks like. text: masked; example: a line of its first batch."""
+
+    pk = models.CompositePrimaryKey("run_id", "template_id")
+    run_id = models.BigIntegerField()
+    template_id = models.BigIntegerField()
+    text = models.TextField()
+    example = models.TextField()
+
+
+class TemplateTally(models.Model):
+    """Counts of templates of one batch, or of several that were added up (domain/tallyblock.py).
+
+    level: 0 for a batch; a row of level n stands for about 64**n of them. hours: since 1970 UTC,
+    both included.
+    """
+
+    pk = models.CompositePrimaryKey("run_id", "attempt", "tally_id")
+    run_id = models.BigIntegerField()
+    attempt = models.IntegerField()
+    tally_id = models.BigIntegerField(db_default=NextVal("logs_tally_id"))
+    level = models.SmallIntegerField()
+    first_hour = models.IntegerField()
+    last_hour = models.IntegerField()
+    body = models.BinaryField()
+
+
+class OrdinaryTemplate(models.Model):
+    """A template that attempts which ended well also said. attempts: how many of them.
+
+    project: "" for runs without one.
+    """
+
+    pk = models.CompositePrimaryKey("project", "template_id")
+    project = models.CharField(max_length=200)
+    template_id = models.BigIntegerField()
+    attempts = models.IntegerField()
+    last_run_id = models.BigIntegerField()
+    last_ns = models.BigIntegerField()
+
+    class Meta:
+        indexes = [models.Index(fields=["project", "last_ns"], name="ix_ordinary_age")]
+
+
+class JudgedAttempt(models.Model):
+    """An attempt whose templates were taken over as ordinary; once each."""
+
+    pk = models.CompositePrimaryKey("run_id", "attempt")
+    run_id = models.BigIntegerField()
+    attempt = models.IntegerField()

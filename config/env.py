@@ -51,6 +51,9 @@ TABLE: tuple[Setting, ...] = (
     Setting("INGEST_STREAM_MAX_BYTES", "int", "1073741824", "Unwritten bytes kept; beyond: 503."),
     Setting("KEEP_QUARANTINE_DAYS", "int", "30", "Days a quarantined body is kept; 0: for ever."),
     Setting("KEEP_UPLOADS_DAYS", "int", "365", "The same for files that W&B runs upload."),
+    Setting("KEEP_LOGS_DAYS", "int", "0", "The same for log lines, where a project says nothing."),
+    Setting("LOGS_PROJECT_BYTES", "int", "0", "Packed log bytes a project keeps; 0: any number."),
+    Setting("LOGS_DISK_BYTES", "int", "0", "Most bytes of all logs; beyond: 429. 0: any number."),
     Setting(
         "LOGS_BUCKET", "str", "", "Bucket for log lines: NAME or NAME/PREFIX; unset: Postgres."
     ),

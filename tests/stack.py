@@ -191,14 +191,16 @@ class Stack:
         assert set(window["count"]) <= {1}
         return dict(zip(window["step"], window["last"], strict=True))
 
-    def line_steps_of(self, run: str) -> list[int]:
-        """The step of every stored line, in order of time and place, all pages."""
-        steps, after = [], ""
+    def line_steps_by_source(self, run: str) -> dict[str, list[int]]:
+        """source -> the step of every stored line, sorted, all pages."""
+        steps: dict[str, list[int]] = {}
+        after: str | None = ""
         while after is not None:
             page = self.get(f"runs/{run}/logs?limit=500&after={after}")
-            steps += [line["step"] for line in page["items"]]
+            for line in page["items"]:
+                steps.setdefault(line["source"], []).append(line["step"])
             after = page["next"]
-        return sorted(steps)
+        return {source: sorted(found) for source, found in steps.items()}
 
     def stop(self) -> None:
         """Ends everything."""

@@ -44,6 +44,11 @@ SCHEDULE = (
     Periodic(Job.METRICS_COMPACT, 300.0, "merges small metric blocks, so that reading stays fast"),
     Periodic(Job.LOGS_MERGE, 20.0, "merges small log chunks: less disk, and fewer to read"),
     Periodic(
+        Job.LOGS_EXPIRE,
+        600.0,
+        "deletes log lines beyond what their project keeps",
+    ),
+    Periodic(
         Job.LOGS_SWEEP,
         900.0,
         "deletes objects of the log bucket that nothing refers to; they would cost for ever",

@@ -8,6 +8,7 @@ from apps.api import errors
 from apps.api.auth import signed_in
 from apps.api.incidents import router as incidents
 from apps.api.ingest import router as ingest
+from apps.api.kept import router as kept
 from apps.api.logs import router as logs
 from apps.api.names import router as names
 from apps.api.orders import router as orders
@@ -44,6 +45,7 @@ api = NinjaAPI(
 errors.install(api)
 api.add_router("", runs, tags=["runs"])
 api.add_router("", incidents, tags=["incidents"])
+api.add_router("", kept, tags=["logs"])
 api.add_router("", logs, tags=["logs"])
 api.add_router("", names, tags=["names"])
 api.add_router("", orders, tags=["rollback"])

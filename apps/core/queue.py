@@ -16,6 +16,7 @@ class Job(StrEnum):
     CHECKPOINTS_VERIFY = "checkpoints.verify"
     DETECT_CATCH_UP = "detect.catch_up"
     INGEST_FORGET = "ingest.forget"
+    LOGS_EXPIRE = "logs.expire"
     LOGS_MERGE = "logs.merge"
     LOGS_SWEEP = "logs.sweep"
     METRICS_COMPACT = "metrics.compact"

@@ -1,4 +1,4 @@
-"""Pages of one run: flight deck, logs, checkpoints, tables."""
+"""Pages of one run: flight deck, checkpoints, tables."""
 
 from __future__ import annotations
 
@@ -11,15 +11,11 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
 
 from apps.checkpoints import store as checkpoint_store
 from apps.core.clock import now_ns
-from apps.core.errors import AppError
 from apps.core.http import json_response
-from apps.core.records import Severity
-from apps.core.words import whole
 from apps.dashboard import attempts as side_by_side
 from apps.dashboard import curves as cv
 from apps.dashboard import flight as words
@@ -29,16 +25,12 @@ from apps.dashboard.deck import DeckAsk, deck
 from apps.dashboard.heatmap import lines as heatmap_lines
 from apps.dashboard.views import number
 from apps.ingest.wandb import artifacts_store
-from apps.logs import store as log_store
-from apps.logs.records import LogQuery
 from apps.metrics import heatmap
 from apps.metrics import store as metrics
 from apps.metrics.records import LayerQuery
 from apps.runs import store as runs
 
-LOG_PAGE = 200
 TABLE_POINTS = 200
-MAX_RANK = 2**31 - 1
 LAYER_ROWS = 240
 KINDS = ("step", "time")
 
@@ -115,56 +107,6 @@ def deck_data(request: HttpRequest, key: str) -> HttpResponse:
         return HttpResponse(status=304, headers={"ETag": tag})
     response["ETag"] = tag
     return response
-
-
-@require_safe
-def logs(request: HttpRequest, key: str) -> HttpResponse:
-    """Lines of one attempt, filtered, in pages."""
-    info = run_of(key)
-    attempts = runs.attempts(info.id)
-    attempt = number(request, "attempt")
-    if attempt is None and attempts:
-        attempt = attempts[-1].number
-    severity = request.GET.get("severity", "debug").lower()
-    severities = [s.name.lower() for s in Severity]
-    asked = request.GET.get("rank", "").replace(",", " ").split()
-    ranks = tuple(rank for text in asked if (rank := whole(text, MAX_RANK)) is not None)
-    query = LogQuery(
-        run_id=info.id,
-        attempt=attempt,
-        ranks=ranks,
-        min_severity=Severity[severity.upper()] if severity in severities else Severity.DEBUG,
-        text=request.GET.get("text", ""),
-        after_cursor=request.GET.get("after") or None,
-        limit=LOG_PAGE,
-    )
-    context = {
-        "run": info,
-        "attempts": attempts,
-        "ask": {"attempt": attempt, "text": query.text, "after": query.after_cursor},
-        "rank_text": " ".join(str(r) for r in ranks),
-        "severity": severity,
-        "severities": severities,
-        "matrix": words.matrix(info, attempt, None, now_ns()),
-        "query": urlencode(_asked(request)),
-        **_page(query),
-    }
-    return render(request, "runs/logs.html", context)
-
-
-def _asked(request: HttpRequest) -> dict[str, str]:
-    names = ("text", "rank", "severity", "attempt")
-    return {name: request.GET[name] for name in names if request.GET.get(name)}
-
-
-def _page(query: LogQuery) -> dict[str, Any]:
-    """The page of lines, or a message why there is none."""
-    try:
-        page = log_store.read_lines(query)
-    except AppError as error:
-        return {"page": None, "lines": [], "error": str(error)}
-    lines = [(line, Severity(line.severity).name.lower()) for line in page.lines]
-    return {"page": page, "lines": lines}
 
 
 @require_safe

@@ -191,6 +191,12 @@ def waiting(run_ids: Collection[int]) -> list[IncidentInfo]:
     return [_info(row) for row in rows[:MAX_WAITING]]
 
 
+def attempts_waiting() -> set[tuple[int, int]]:
+    """(run, attempt) with an incident that waits for somebody. -- uses ix_incident_state"""
+    rows = Incident.objects.filter(state__in=_WAITING).values_list("run_id", "attempt")
+    return set(rows.distinct())
+
+
 def open_count() -> int:
     """How many incidents wait for somebody. -- uses ix_incident_state"""
     return Incident.objects.filter(state__in=_WAITING).count()

@@ -67,7 +67,6 @@ class Chunk(models.Model):
     first_*, last_*: smallest and largest (time, rank, seq); rank -1 = none. copies: lines that
     repeat a rank file. ranks: ascending, -1 if some line has none.
     body: NULL if the bytes are in a bundle, size_bytes of them from body_at on.
-    sieve: which texts can be in it (domain/sieve.py), "" = any.
     merged: made of small chunks (store/merging.py), or as large as those.
     """
 
@@ -96,7 +95,6 @@ class Chunk(models.Model):
     size_bytes = models.IntegerField(db_default=0)
     bundle_id = models.BigIntegerField(null=True)
     body_at = models.BigIntegerField(db_default=0)
-    sieve = models.BinaryField(db_default=b"")
     merged = models.BooleanField(db_default=False)
 
     class Meta:
@@ -144,6 +142,38 @@ class PulseHour(models.Model):
     node = models.CharField(max_length=253)
     hour = models.BigIntegerField()
     body = models.BinaryField()
+
+
+class KeepRule(models.Model):
+    """How long and how much of its logs a project keeps, where people said it. NULL: no limit."""
+
+    project = models.CharField(max_length=200, primary_key=True)
+    days = models.IntegerField(null=True)
+    most_bytes = models.BigIntegerField(null=True)
+    changed_by = models.CharField(max_length=200)
+    changed_at_ns = models.BigIntegerField()
+
+
+class Pin(models.Model):
+    """An attempt whose lines no rule deletes."""
+
+    pk = models.CompositePrimaryKey("run_id", "attempt")
+    run_id = models.BigIntegerField()
+    attempt = models.IntegerField()
+    pinned_by = models.CharField(max_length=200)
+    pinned_at_ns = models.BigIntegerField()
+
+
+class Deleted(models.Model):
+    """What retention has deleted of an attempt. before_ns: the newest line that went."""
+
+    pk = models.CompositePrimaryKey("run_id", "attempt")
+    run_id = models.BigIntegerField()
+    attempt = models.IntegerField()
+    lines = models.BigIntegerField()
+    size_bytes = models.BigIntegerField()
+    before_ns = models.BigIntegerField()
+    deleted_at_ns = models.BigIntegerField()
 
 
 class Note(models.Model):
@@ -224,3 +254,55 @@ class Triage(models.Model):
     fingerprint = models.CharField(max_length=64, default="")
     settled = models.BooleanField(default=False)
     taxonomy_version = models.IntegerField(default=0)
+
+
+class Template(models.Model):
+    """What a template of a run looks like. text: masked; example: a line of its first batch."""
+
+    pk = models.CompositePrimaryKey("run_id", "template_id")
+    run_id = models.BigIntegerField()
+    template_id = models.BigIntegerField()
+    text = models.TextField()
+    example = models.TextField()
+
+
+class TemplateTally(models.Model):
+    """Counts of templates of one batch, or of several that were added up (domain/tallyblock.py).
+
+    level: 0 for a batch; a row of level n stands for about 64**n of them. hours: since 1970 UTC,
+    both included.
+    """
+
+    pk = models.CompositePrimaryKey("run_id", "attempt", "tally_id")
+    run_id = models.BigIntegerField()
+    attempt = models.IntegerField()
+    tally_id = models.BigIntegerField(db_default=NextVal("logs_tally_id"))
+    level = models.SmallIntegerField()
+    first_hour = models.IntegerField()
+    last_hour = models.IntegerField()
+    body = models.BinaryField()
+
+
+class OrdinaryTemplate(models.Model):
+    """A template that attempts which ended well also said. attempts: how many of them.
+
+    project: "" for runs without one.
+    """
+
+    pk = models.CompositePrimaryKey("project", "template_id")
+    project = models.CharField(max_length=200)
+    template_id = models.BigIntegerField()
+    attempts = models.IntegerField()
+    last_run_id = models.BigIntegerField()
+    last_ns = models.BigIntegerField()
+
+    class Meta:
+        indexes = [models.Index(fields=["project", "last_ns"], name="ix_ordinary_age")]
+
+
+class JudgedAttempt(models.Model):
+    """An attempt whose templates were taken over as ordinary; once each."""
+
+    pk = models.CompositePrimaryKey("run_id", "attempt")
+    run_id = models.BigIntegerField()
+    attempt = models.IntegerField()

@@ -24,6 +24,18 @@ export function timeOfDay(ms, withMs = false) {
   return `${two(h)}:${two(mi)}:${two(s)}${withMs ? "." + String(milli).padStart(3, "0") : ""}`;
 }
 
+/** Day and time of a log line, as the `line_time` filter of the server. */
+function lineTime(ms) {
+  const [, mo, d] = parts(ms);
+  return `${two(mo)}-${two(d)} ${timeOfDay(ms, true)}`;
+}
+
+/** A moment with all nine digits; ns: a text of digits, as no number holds it. */
+export function exact(ns) {
+  const [day, time, name] = clock(Number(ns.slice(0, -6))).split(" ");
+  return `${day} ${time}.${ns.slice(-9)} ${name}`;
+}
+
 /** How long, in the two largest units. Mirrors the `duration` filter of the server. */
 export function duration(seconds) {
   const s = Math.max(0, Math.floor(seconds));
@@ -42,9 +54,10 @@ export function refreshTimes(root = document) {
   for (const node of root.querySelectorAll("time[data-ms]")) {
     const ms = Number(node.dataset.ms);
     const text = node.dataset.as === "ago" ? `${duration((serverNow() - ms) / 1000)} ago`
-      : node.dataset.as === "ms" ? timeOfDay(ms, true) : clock(ms);
+      : node.dataset.as === "line" ? lineTime(ms) : node.dataset.as === "ms" ? timeOfDay(ms, true) : clock(ms);
     if (node.textContent !== text) node.textContent = text;
-    node.title = clock(ms);
+    const title = node.dataset.ns ? exact(node.dataset.ns) : clock(ms);
+    if (node.title !== title) node.title = title;
   }
 }
 

@@ -19,11 +19,11 @@ ODD = [
     "[1]", "\U0010ffff", "%00", "../../etc/passwd", "a" * 10_000, "1:2", "²:1",
 ]  # fmt: skip
 NAMES = [
-    "act", "after", "attempt", "before", "buckets", "choice", "confirm", "exclude", "force",
-    "form", "format", "from", "from_ns", "incident", "key", "keys", "limit", "next", "node", "page",
-    "part", "password", "points", "prefix", "previewed", "px", "q", "rank", "ranks", "reason",
-    "row", "run", "severity", "skip_from", "skip_to", "state", "step", "supersede", "text", "to",
-    "to_ns", "username", "wait", "x",
+    "act", "after", "at", "attempt", "before", "buckets", "choice", "confirm", "exclude", "force",
+    "form", "format", "from", "from_ns", "incident", "key", "keys", "level", "limit", "lines_after",
+    "next", "node", "order", "page", "part", "password", "points", "prefix", "previewed", "px", "q",
+    "rank", "ranks", "reason", "row", "run", "severity", "since", "skip_from", "skip_to", "sort",
+    "state", "step", "supersede", "text", "to", "to_ns", "username", "wait", "x",
 ]  # fmt: skip
 KNOWN = {"key": "boom", "form": "json", "attempt": "0"}
 FEW = policy(

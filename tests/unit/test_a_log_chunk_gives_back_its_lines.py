@@ -61,7 +61,7 @@ def framed(payload, length=None):
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (b"LC\x02\x00\x00\x00\x00\x00", "version 2"),
+        (b"LC\x03\x00\x00\x00\x00\x00", "version 3"),
         (b"XX\x01\x00\x00\x00\x00\x00", "magic"),
         (framed(b"", MAX_PAYLOAD_BYTES + 1), "the cap is"),
         (framed(b"x" * 50, 10), "its header says 10"),

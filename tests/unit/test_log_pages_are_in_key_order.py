@@ -30,6 +30,7 @@ def chunk(number, rows):
         [20] * count,
         [None] * count,
         ["x"] * count,
+        [0] * count,
     )
     header, body = encode_chunk([table])
     return header, decode_chunk(body)

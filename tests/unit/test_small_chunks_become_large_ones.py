@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.logs.domain.chunks import decode_chunk, encode_chunk
-from apps.logs.domain.merging import MergePolicy, Small, next_portion, tables_of
+from apps.logs.domain.merging import MergePolicy, Small, in_file_order, next_portion
 from apps.logs.domain.table import LineTable
 
 POLICY = MergePolicy(lines=100, text_bytes=10_000, most_bytes=20_000, min_chunks=5, apart_ns=1_000)
@@ -103,8 +103,8 @@ def test_every_line_is_there_once_and_unchanged(lines, size):
         ]
         bodies.append(encode_chunk(tables)[1])
     before = [chunk.line(n) for chunk in map(decode_chunk, bodies) for n in range(len(chunk))]
-    merged = tables_of([decode_chunk(body) for body in bodies])
-    chunk = decode_chunk(encode_chunk(merged, level=9)[1])
+    merged = in_file_order([decode_chunk(body) for body in bodies])
+    chunk = decode_chunk(encode_chunk([merged], level=9)[1])
     after = [chunk.line(n) for n in range(len(chunk))]
     assert after == sorted(before, key=lambda line: (line.source, line.seq))
-    assert [one.source for one in merged] == sorted({source for source, _ in lines})
+    assert list(merged) == after

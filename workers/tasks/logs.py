@@ -5,10 +5,14 @@ from __future__ import annotations
 from celery import shared_task
 from django.utils import timezone
 
+from apps.core.clock import now_ns
 from apps.core.queue import Job
-from apps.logs import keeping
+from apps.incidents import store as incidents
+from apps.ingest import store as ingest
+from apps.logs import keeping, retention
 
 MERGE_S = 8.0
+EXPIRE_S = 15.0
 """Less than the time to the next call, so that mails get their turn."""
 
 
@@ -23,3 +27,12 @@ def sweep() -> int:
     """Delete objects of the log bucket that nothing refers to; how many."""
     swept = keeping.sweep_bucket(timezone.now())
     return swept.dropped + swept.orphans
+
+
+@shared_task(name=Job.LOGS_EXPIRE.value)
+def expire() -> int:
+    """Delete lines beyond what their project keeps, for some seconds; how many lines."""
+    gone = retention.expire(incidents.attempts_waiting(), now_ns(), EXPIRE_S)
+    for run_id, lines in gone.items():
+        ingest.count(run_id, {"expired_log_lines": lines})
+    return gone.total()

@@ -136,6 +136,24 @@ def clock_ms(time_ns: int | None) -> str | SafeString:
     return _time(time_ns, moment.strftime("%H:%M:%S.") + f"{moment.microsecond // 1000:03d}", "ms")
 
 
+@register.filter
+def line_time(time_ns: str | None) -> SafeString:
+    """Day and time of a log line with milliseconds; all nine digits in its title. None: empty."""
+    if not time_ns:
+        return format_html('<time data-as="{}"></time>', "line")
+    ns = int(time_ns)
+    seconds, rest = divmod(ns, 1_000_000_000)
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return format_html(
+        '<time datetime="{}" data-ms="{}" data-ns="{}" data-as="line" title="{} UTC">{}</time>',
+        moment.strftime("%Y-%m-%dT%H:%M:%S") + f".{rest // 1_000_000:03d}Z",
+        ns // 1_000_000,
+        ns,
+        moment.strftime("%Y-%m-%d %H:%M:%S") + f".{rest:09d}",
+        moment.strftime("%m-%d %H:%M:%S") + f".{rest // 1_000_000:03d}",
+    )
+
+
 @register.simple_tag(takes_context=True)
 def ago(context: template.Context, time_ns: int | None) -> str | SafeString:
     """How long before the page's `now_ns`; kept fresh in the browser."""

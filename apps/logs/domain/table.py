@@ -15,7 +15,8 @@ _INDENT = frozenset(" \t^")
 class LineTable(Sequence[LogLine]):
     """Lines of one source, in file order. Columns have equal length.
 
-    message_at: how many characters of the text are prefixes.
+    message_at: how many characters of the text are prefixes. originals: line number -> its bytes in
+    the file, where they are not those of the text.
     Making a LogLine costs ten times a column append, and the writer needs columns only.
     """
 
@@ -29,6 +30,7 @@ class LineTable(Sequence[LogLine]):
     step: list[int | None] = field(default_factory=list)
     text: list[str] = field(default_factory=list)
     message_at: list[int] = field(default_factory=list)
+    originals: dict[int, bytes] = field(default_factory=dict)
 
     def message(self, number: int) -> str:
         """Text of one line without its prefixes."""
@@ -66,6 +68,7 @@ class LineTable(Sequence[LogLine]):
             [self.step[i] for i in keep],
             [self.text[i] for i in keep],
             [self.message_at[i] for i in keep],
+            {at: self.originals[i] for at, i in enumerate(keep) if i in self.originals},
         )
 
     def __len__(self) -> int:

@@ -2,6 +2,7 @@
 
 from apps.logs.store.context import LinePlace, context_of
 from apps.logs.store.files import contexts
+from apps.logs.store.overview import arrivals, extent, newest_chunk
 from apps.logs.store.payloads import check_bucket
 from apps.logs.store.pulse import node_hours
 from apps.logs.store.reading import (
@@ -25,15 +26,18 @@ from apps.logs.store.writing import write_lines
 
 __all__ = [
     "LinePlace",
+    "arrivals",
     "check_bucket",
     "context_of",
     "contexts",
     "end_offset",
     "end_offsets",
     "event_rows",
+    "extent",
     "file_totals",
     "heard",
     "look_again_ns",
+    "newest_chunk",
     "node_hours",
     "rank_activity",
     "rank_states",

@@ -1,16 +1,19 @@
-"""Rows of chunks: added with their bodies, by COPY."""
+"""Rows of chunks: added with their bodies, by COPY, and deleted."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from apps.core.sql import copy_in
+from apps.core.sql import copy_in, query
 from apps.logs.domain.chunks import ChunkHeader
 from apps.logs.models import Chunk
 from apps.logs.store import payloads
 from apps.logs.store.payloads import Place
 
+_LOCK = 0x4C47_4C43
+"""First half of the advisory lock ("LGLC"); the second is the run."""
 _COLUMNS = {
     "run_id": "int8",
     "attempt": "int4",
@@ -35,7 +38,6 @@ _COLUMNS = {
     "size_bytes": "int4",
     "bundle_id": "int8",
     "body_at": "int8",
-    "sieve": "bytea",
     "merged": "bool",
 }
 
@@ -92,7 +94,6 @@ def _row(chunk: PackedChunk, place: Place) -> tuple[object, ...]:
         place.size_bytes,
         place.bundle_id,
         place.at,
-        header.sieve,
         chunk.merged,
     )
 
@@ -101,3 +102,26 @@ def place_of(row: Chunk) -> Place:
     """Where the bytes of a chunk are, for payloads.get()."""
     body = bytes(row.body) if row.body is not None else None
     return Place(body, row.size_bytes, row.bundle_id, row.body_at)
+
+
+def lock_chunks(run_id: int, *, wait: bool) -> bool:
+    """Whether this transaction may delete chunks of the run: one at a time may."""
+    function = "pg_advisory_xact_lock" if wait else "pg_try_advisory_xact_lock"
+    rows = query(f"SELECT {function}(%s, %s)", [_LOCK, run_id % (1 << 31)])
+    return rows[0][0] is not False
+
+
+def delete_chunks(run_id: int, chunk_ids: Sequence[int]) -> int:
+    """Deletes rows and lets go of their bundles; their packed bytes. Hold lock_chunks().
+
+    -- uses the primary key
+    """
+    if not chunk_ids:
+        return 0
+    sql = """
+        DELETE FROM logs_chunk WHERE run_id = %s AND chunk_id = ANY(%s)
+        RETURNING bundle_id, size_bytes
+    """
+    rows = query(sql, [run_id, list(chunk_ids)])
+    payloads.release(run_id, Counter(bundle for bundle, _ in rows if bundle is not None))
+    return sum(size for _, size in rows)

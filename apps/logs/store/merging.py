@@ -1,34 +1,37 @@
 """Small chunks into large ones: one transaction replaces rows, and a kill leaves all or nothing.
 
-Chunks never change, so that only two mergers, or a merger and the retention, could meet: both hold
-the advisory lock of the run.
+Chunks never change, so that only those who delete some could meet: they hold lock_chunks().
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from django.db import transaction
 
 from apps.core.errors import AppError
 from apps.core.sql import execute, query
 from apps.logs.domain.chunks import ChunkLines, decode_chunk, encode_chunk
 from apps.logs.domain.lines import TEE
-from apps.logs.domain.merging import LEVEL, MergePolicy, Portion, Small, next_portion, tables_of
+from apps.logs.domain.merging import LEVEL, MergePolicy, Portion, Small, in_file_order, next_portion
 from apps.logs.store import payloads
-from apps.logs.store.chunkrows import ChunkOwner, PackedChunk, add_chunks
+from apps.logs.store.chunkrows import (
+    ChunkOwner,
+    PackedChunk,
+    add_chunks,
+    delete_chunks,
+    lock_chunks,
+)
 from apps.logs.store.payloads import Place
 
 log = logging.getLogger(__name__)
 MAX_MERGES = 64
 MAX_SECONDS = 4.0
 """Of one transaction."""
-_LOCK = 0x4C47_4C43
-"""First half of the advisory lock ("LGLC"); the second is the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,19 +74,13 @@ def _bounds(policy: MergePolicy) -> list[int]:
     return [policy.lines, policy.text_bytes, policy.min_chunks]
 
 
-def lock(run_id: int) -> bool:
-    """Whether this transaction may replace or delete chunks of the run."""
-    rows = query("SELECT pg_try_advisory_xact_lock(%s, %s)", [_LOCK, run_id % (1 << 31)])
-    return bool(rows[0][0])
-
-
 def merge_some(run_id: int, policy: MergePolicy) -> Merged:
     """Merges what fits into one transaction; nothing if none is due or another one is at work.
 
     Raises BucketAway.
     """
     with transaction.atomic():
-        if not lock(run_id):
+        if not lock_chunks(run_id, wait=False):
             return Merged()
         return _replace(run_id, policy)
 
@@ -161,20 +158,7 @@ def _alone(run_id: int, chunk_id: int, place: Place) -> list[ChunkLines]:
 
 
 def _merge(owner: ChunkOwner, chunks: Sequence[ChunkLines], *, final: bool) -> PackedChunk:
-    tables = tables_of(chunks)
-    header, body = encode_chunk(tables, level=LEVEL)
-    copies = sum(table.channel.count(TEE) for table in tables)
+    lines = in_file_order(chunks)
+    header, body = encode_chunk([lines], level=LEVEL)
+    copies = int(np.count_nonzero(lines.of_channel(TEE)))
     return PackedChunk(owner, header, copies, body, merged=final)
-
-
-def delete_chunks(run_id: int, chunk_ids: Sequence[int]) -> int:
-    """Deletes rows and lets go of their bundles; packed bytes. Hold lock(). -- uses primary keys"""
-    if not chunk_ids:
-        return 0
-    sql = """
-        DELETE FROM logs_chunk WHERE run_id = %s AND chunk_id = ANY(%s)
-        RETURNING bundle_id, size_bytes
-    """
-    rows = query(sql, [run_id, list(chunk_ids)])
-    payloads.release(run_id, Counter(bundle for bundle, _ in rows if bundle is not None))
-    return sum(size for _, size in rows)

@@ -20,6 +20,7 @@ from apps.logs.store.files import FileKey, OpenFile, lock_files, save_files
 from apps.logs.store.pulse import add_pulse
 from apps.logs.store.speakers import Told, of_speakers
 from apps.logs.store.states import load_states, mark_dirty, save_states
+from apps.logs.store.templates import add_templates
 
 MAX_CHUNK_LINES = 20_000
 MAX_CHUNK_CHARS = 8 * 1024 * 1024
@@ -94,6 +95,7 @@ def write_lines(
     save_states(run_id, attempt, [batch.states[key] for key in batch.touched])
     _copy_chunks(batch)
     add_pulse(run_id, attempt, place, [table for _, table in batch.tables])
+    add_templates(run_id, attempt, place, _counted(batch))
     triable = _copy_events(batch)
     mark_dirty(run_id, attempt, new_events=triable, new_lines=bool(batch.tables))
     return _summary(batch)
@@ -151,6 +153,19 @@ def _fill_ranks(batch: _Batch) -> None:
                 known.get(local) if rank is None and local is not None else rank
                 for rank, local in zip(table.rank, table.local_rank, strict=True)
             ]
+
+
+def _counted(batch: _Batch) -> list[LineTable]:
+    """The lines whose templates are counted: no console copies of rank files."""
+    tables = [table for _, table in batch.tables]
+    if not any(state.lines for state in batch.states.values()):
+        return tables
+    return [
+        table.select([n for n, channel in enumerate(table.channel) if channel != TEE])
+        if TEE in table.channel
+        else table
+        for table in tables
+    ]
 
 
 def _copy_chunks(batch: _Batch) -> None:

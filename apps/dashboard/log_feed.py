@@ -1,0 +1,117 @@
+"""Lines of logs as pages and streams give them out, a few searches at once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator
+from typing import Any
+
+import orjson
+
+from apps.core.database import is_trouble
+from apps.core.errors import AppError
+from apps.core.records import Severity
+from apps.logs import search
+from apps.logs.domain.marks import Marker, stamp_of
+from apps.logs.records import LogEntry, Scanned
+
+MOST_AT_ONCE = 6
+"""Searches that may run in one web process; of its 16 threads the others serve pages."""
+MAX_SHOWN_CHARS = 20_000
+"""Of one line; all of it is in the download and behind "whole line"."""
+
+
+class Slots:
+    """At most so many holders at once."""
+
+    def __init__(self, most: int) -> None:
+        self._free = threading.BoundedSemaphore(most)
+
+    def take(self) -> Callable[[], None] | None:
+        """What gives the slot back, any number of times; None if all are taken."""
+        if not self._free.acquire(blocking=False):
+            return None
+        once = threading.Lock()
+
+        def give_back() -> None:
+            if once.acquire(blocking=False):
+                self._free.release()
+
+        return give_back
+
+
+slots = Slots(MOST_AT_ONCE)
+
+
+class Held:
+    """Bytes of a streamed answer; `release` is called at its end, and when nobody reads on."""
+
+    def __init__(self, parts: Generator[bytes, None, None], release: Callable[[], None]) -> None:
+        self._parts = parts
+        self._release = release
+
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            yield from self._parts
+        finally:
+            self._release()
+
+    def close(self) -> None:
+        """The answer is over, sent or not: the search behind it ends. Called by Django."""
+        self._parts.close()
+        self._release()
+
+
+def row(entry: LogEntry, marker: Marker) -> dict[str, Any]:
+    """One line for a template and for JSON. ns: text, as no browser counts so far. stamp: its own
+    date and time, where it begins with one and nothing in that is marked."""
+    shown = entry.text[:MAX_SHOWN_CHARS]
+    pieces, stamp = marker.pieces(shown), stamp_of(shown)
+    if len(pieces[0]) < len(stamp):
+        stamp = ""
+    return {
+        "at": search.line_cursor(entry),
+        "ns": str(entry.time_ns),
+        "attempt": entry.attempt,
+        "node": entry.node,
+        "rank": entry.rank,
+        "local_rank": entry.local_rank,
+        "level": Severity(entry.severity).name.lower(),
+        "step": entry.step,
+        "source": entry.source,
+        "seq": entry.seq,
+        "cut": len(entry.text) - len(shown),
+        "stamp": stamp,
+        "pieces": [pieces[0][len(stamp) :], *pieces[1:]],
+    }
+
+
+def ndjson(
+    first: dict[str, Any], parts: Iterable[Scanned], marker: Marker
+) -> Generator[bytes, None, None]:
+    """`first`, then what is found with how far the search is, each a line of JSON.
+
+    The last one has "end"; an error after the start is a line of its own, as the status is sent.
+    """
+    yield orjson.dumps(first) + b"\n"
+    try:
+        for part in parts:
+            yield orjson.dumps(_said(part, marker)) + b"\n"
+    except Exception as error:  # the answer has begun: whatever it is, the page must hear of it
+        if isinstance(error, AppError):
+            yield orjson.dumps({"error": str(error)}) + b"\n"
+        else:
+            words = "the database does not answer" if is_trouble(error) else "internal error"
+            yield orjson.dumps({"error": f"{words}; try again in a moment"}) + b"\n"
+            raise
+
+
+def _said(part: Scanned, marker: Marker) -> dict[str, Any]:
+    return {
+        "lines": [row(line, marker) for line in part.lines],
+        "searched": part.chunks_scanned,
+        "total": part.chunks_total,
+        "next": part.next_cursor,
+        "partial": part.partial,
+        "end": part.done,
+    }

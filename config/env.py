@@ -48,6 +48,7 @@ TABLE: tuple[Setting, ...] = (
     Setting("INGEST_MAX_INFLATED_BYTES", "int", "67108864", "Largest body after inflating."),
     Setting("INGEST_MAX_RATIO", "int", "200", "Largest inflated/compressed ratio over 1 MiB."),
     Setting("INGEST_RATE_BYTES_S", "int", "104857600", "Bytes a second a token may send."),
+    Setting("INGEST_RATE_REQUESTS_S", "int", "1000", "Requests a second a token may send."),
     Setting("INGEST_STREAM_MAX_BYTES", "int", "1073741824", "Unwritten bytes kept; beyond: 503."),
     Setting("KEEP_QUARANTINE_DAYS", "int", "30", "Days a quarantined body is kept; 0: for ever."),
     Setting("KEEP_UPLOADS_DAYS", "int", "365", "The same for files that W&B runs upload."),

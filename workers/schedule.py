@@ -42,6 +42,7 @@ SCHEDULE = (
         "that stays would send every later restart back again",
     ),
     Periodic(Job.METRICS_COMPACT, 300.0, "merges small metric blocks, so that reading stays fast"),
+    Periodic(Job.LOGS_MEASURE, 60.0, "measures the log store, so that its budget holds"),
     Periodic(Job.LOGS_MERGE, 20.0, "merges small log chunks: less disk, and fewer to read"),
     Periodic(
         Job.LOGS_EXPIRE,

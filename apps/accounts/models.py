@@ -9,13 +9,15 @@ from apps.core.sql import NextVal
 
 
 class ApiToken(models.Model):
-    """A program's key. Only the SHA-256 of the secret is kept."""
+    """A program's key. Only the SHA-256 of the secret is kept. bytes_s, requests_s: as in Actor."""
 
     name = models.CharField(max_length=200)
     digest = models.CharField(max_length=64, unique=True)
     scopes = models.JSONField(default=list)
     created_at = models.DateTimeField(auto_now_add=True)
     revoked_at = models.DateTimeField(null=True)
+    bytes_s = models.BigIntegerField(null=True)
+    requests_s = models.IntegerField(null=True)
 
 
 class LoginLink(models.Model):

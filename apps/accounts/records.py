@@ -10,13 +10,18 @@ SCOPES = ("read", "ingest", "operate")
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """A person, a token or Lastgood itself, with what it may do."""
+    """A person, a token or Lastgood itself, with what it may do.
+
+    bytes_s, requests_s: what a token may send in a second; None: what the settings say.
+    """
 
     kind: str
     name: str
     scopes: frozenset[str]
     user_id: int | None = None
     token_id: int | None = None
+    bytes_s: int | None = None
+    requests_s: int | None = None
 
     def may(self, scope: str) -> bool:
         """Whether this actor has `scope`."""

@@ -87,6 +87,18 @@ def revoke_tokens(name: str, *, actor: Actor) -> int:
     return sum(revoke_token(token_id, actor=actor) for token_id in store.token_ids(name))
 
 
+def limit_tokens(name: str, bytes_s: int | None, requests_s: int | None, *, actor: Actor) -> int:
+    """Bounds what the working tokens of a name may send in a second, everywhere within
+    TOKEN_CACHE_S; how many there are. None: what the settings say."""
+    token_ids = store.token_ids(name)
+    with transaction.atomic():
+        store.limit_tokens(token_ids, bytes_s, requests_s)
+        for token_id in token_ids:
+            limits = {"bytes_s": bytes_s, "requests_s": requests_s}
+            audit(actor, "token.limited", f"token {token_id}", after=limits)
+    return len(token_ids)
+
+
 def actor_of(user: User | AnonymousUser) -> Actor | None:
     """A logged-in person as an actor: everybody reads, operators operate, admins do all."""
     if not isinstance(user, User) or not user.is_active:

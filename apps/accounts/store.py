@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -28,7 +29,19 @@ def token_actor(secret: str) -> Actor | None:
     row = ApiToken.objects.filter(digest=digest(secret), revoked_at=None).first()
     if row is None:
         return None
-    return Actor("token", row.name, frozenset(row.scopes), token_id=row.pk)
+    return Actor(
+        "token",
+        row.name,
+        frozenset(row.scopes),
+        token_id=row.pk,
+        bytes_s=row.bytes_s,
+        requests_s=row.requests_s,
+    )
+
+
+def limit_tokens(token_ids: Sequence[int], bytes_s: int | None, requests_s: int | None) -> None:
+    """How much tokens may send in a second; None: what the settings say."""
+    ApiToken.objects.filter(pk__in=token_ids).update(bytes_s=bytes_s, requests_s=requests_s)
 
 
 def token_ids(name: str) -> list[int]:

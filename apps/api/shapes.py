@@ -321,6 +321,7 @@ class IngestOut(Schema):
     gaps: int
     missing: list[MissingLinesOut]
     counters: dict[str, int]
+    refused: dict[str, int]
 
 
 class QuarantinedOut(Schema):

@@ -17,6 +17,7 @@ class Job(StrEnum):
     DETECT_CATCH_UP = "detect.catch_up"
     INGEST_FORGET = "ingest.forget"
     LOGS_EXPIRE = "logs.expire"
+    LOGS_MEASURE = "logs.measure"
     LOGS_MERGE = "logs.merge"
     LOGS_SWEEP = "logs.sweep"
     METRICS_COMPACT = "metrics.compact"

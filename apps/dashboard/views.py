@@ -14,6 +14,7 @@ from apps.accounts import store as accounts
 from apps.core.words import whole
 from apps.dashboard import board
 from apps.dashboard.access import may_operate
+from apps.dashboard.store_health import store_health
 from apps.incidents import store as incident_store
 from apps.incidents.domain.incident import IncidentInfo
 from apps.ingest import mirrors
@@ -80,6 +81,7 @@ def ingest(request: HttpRequest) -> HttpResponse:
         "quarantined_total": counters.get("quarantined", len(items)),
         "runs": [_health(run, statuses[run.id]) for run in infos],
         "mirrors": _mirrors(),
+        "logs": store_health(),
     }
     part = request.GET.get("part") == "body"
     return render(request, "ingest/_body.html" if part else "ingest/health.html", context)
@@ -122,6 +124,7 @@ def _health(run: RunInfo, status: IngestStatus) -> dict[str, Any]:
         "run": run,
         "status": status,
         "gaps": status.counters.get("gaps", 0),
+        "refused": sum(status.refused.values()),
         "contact_ns": _ns(run.last_contact_at),
     }
 

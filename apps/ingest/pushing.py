@@ -114,7 +114,7 @@ def take(request: HttpRequest, actor: Actor, push: Push, encoding: str) -> Outco
         )
         for run, data in packed.items()
     ]
-    services.accept_all(envelopes, sender=str(actor.token_id))
+    services.accept_all(envelopes, sender=actor)
     if found.refused:
         count = labels_store.count_refused
         count(actor.token_id or 0, actor.name, push.door, now_ns(), found.refused)

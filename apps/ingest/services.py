@@ -15,24 +15,16 @@ from apps.accounts.records import Actor
 from apps.accounts.services import audit, require
 from apps.core.clock import now_ns
 from apps.core.errors import AppError
-from apps.ingest import store, stream
+from apps.ingest import refusals, store, stream
 from apps.ingest.digest import Digested, digest
 from apps.ingest.envelope import Envelope, pack, unpack
 from apps.ingest.expiry import drop_expired
 from apps.ingest.poison import UNREAD
+from apps.ingest.refusals import Refused as Refused
 from apps.runs import store as runs
 
 KEEP_BATCHES = timedelta(days=7)
 """How long a batch counts once. Longer than any outage an agent's spool is expected to bridge."""
-
-
-class Refused(AppError):
-    """The body was not taken; send it again after retry_after_s."""
-
-    def __init__(self, message: str, *, status: int, retry_after_s: int, hint: str) -> None:
-        super().__init__(message, hint=hint)
-        self.status = status
-        self.retry_after_s = retry_after_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +32,8 @@ class IngestStatus:
     """How far the data of a run has come. pending: entries of the whole stream, None if Valkey does
     not answer.
 
-    waits: an analysis has an appointment. analysis_errors: (attempt, reason), tried again soon.
+    refused: reason -> requests that were told to come again. waits: an analysis has an
+    appointment. analysis_errors: (attempt, reason), tried again soon.
     """
 
     pending: int | None
@@ -50,49 +43,53 @@ class IngestStatus:
     waits: bool
     quarantined: int
     counters: dict[str, int]
+    refused: dict[str, int]
     analysis_errors: list[tuple[int, str]]
 
 
-def accept(envelope: Envelope, *, sender: str, keep_bad: bool = False) -> None:
+def accept(envelope: Envelope, *, sender: Actor, keep_bad: bool = False) -> None:
     """Takes the envelope, as `accept_all` does."""
     accept_all([envelope], sender=sender, keep_bad=keep_bad)
 
 
-def accept_all(envelopes: Sequence[Envelope], *, sender: str, keep_bad: bool = False) -> None:
+def accept_all(envelopes: Sequence[Envelope], *, sender: Actor, keep_bad: bool = False) -> None:
     """Takes the envelopes, all of them or none; returns once they are durable. sender: whose rate
-    counts (a token's id).
+    counts.
 
     With INGEST_ACK=commit it is written at once, BadPayload raised, and the next round of a writer
     or the periodic job analyses it: a sender never waits for that. keep_bad: a bad body goes to
     quarantine in place of the error, for clients that give up on one. Otherwise raises Refused when
-    the sender is too fast (429), the stream full or Valkey away (503).
+    the sender is too fast or the log store full (429), the stream full or Valkey away (503); those
+    are counted.
     """
     if not envelopes:
         return
+    if refusals.is_full(envelopes):
+        raise refusals.refuse(refusals.DISK, envelopes)
     if settings.INGEST_ACK == "commit":
         digest(envelopes, quarantine=keep_bad)
         return
     try:
         answer = stream.append(
             [pack(envelope) for envelope in envelopes],
-            sender=sender,
+            sender=str(sender.token_id),
             now_s=envelopes[0].received_ns // 1_000_000_000,
-            rate_limit=settings.INGEST_RATE_BYTES_S,
-            max_bytes=settings.INGEST_STREAM_MAX_BYTES,
+            limits=_limits(sender),
         )
     except redis.RedisError as error:
-        raise Refused(
+        raise refusals.Refused(
             "the stream does not answer", status=503, retry_after_s=2, hint="send it again"
         ) from error
-    if answer is stream.Appended.RATE:
-        raise Refused("too fast", status=429, retry_after_s=1, hint="slow down and send it again")
-    if answer is stream.Appended.FULL:
-        raise Refused(
-            "the stream is full: the writer is behind",
-            status=503,
-            retry_after_s=10,
-            hint="keep the batch and send it again",
-        )
+    if answer is not stream.Appended.OK:
+        raise refusals.refuse(answer.value, envelopes)
+
+
+def _limits(sender: Actor) -> stream.AppendLimits:
+    return stream.AppendLimits(
+        sender.bytes_s or settings.INGEST_RATE_BYTES_S,
+        sender.requests_s or settings.INGEST_RATE_REQUESTS_S,
+        settings.INGEST_STREAM_MAX_BYTES,
+    )
 
 
 def status(run_id: int) -> IngestStatus:
@@ -106,6 +103,7 @@ def statuses(run_ids: Sequence[int]) -> dict[int, IngestStatus]:
     age = (now_ns() - waiting.oldest_ns) / 1e9 if waiting and waiting.oldest_ns else None
     analyses = store.analyses_of(run_ids)
     quarantined, counters = store.quarantine_counts(run_ids), store.counters_of(run_ids)
+    refused = refusals.counted()
     return {
         run_id: IngestStatus(
             pending=waiting.entries if waiting else None,
@@ -115,6 +113,7 @@ def statuses(run_ids: Sequence[int]) -> dict[int, IngestStatus]:
             waits=analyses[run_id].waits,
             quarantined=quarantined.get(run_id, 0),
             counters=counters.get(run_id, {}),
+            refused=refused.get(run_id, {}),
             analysis_errors=analyses[run_id].errors,
         )
         for run_id in run_ids

@@ -20,21 +20,25 @@ from apps.core import valkey
 STREAM = "{ingest}:stream"
 BYTES = "{ingest}:bytes"
 RATE = "{ingest}:rate:"
+REQUESTS = "{ingest}:requests:"
 GROUP = "writers"
 
-# One round trip, one fsync: rate, bound and append together. KEYS: stream, bytes, rate window.
-# ARGV: size, rate limit, stream bound, entries. The rate counts what was let in only.
+# One round trip, one fsync: rate, bound and append together. KEYS: stream, bytes, windows of bytes
+# and of requests. ARGV: size, their limits, stream bound, entries. Only what was let in counts.
 _APPEND = """
 local size = tonumber(ARGV[1])
 local sent = tonumber(redis.call('GET', KEYS[3]) or '0')
 if sent > 0 and sent + size > tonumber(ARGV[2]) then return 'rate' end
+if tonumber(redis.call('GET', KEYS[4]) or '0') >= tonumber(ARGV[3]) then return 'requests' end
 if redis.call('XLEN', KEYS[1]) == 0 then redis.call('DEL', KEYS[2]) end
 local held = tonumber(redis.call('GET', KEYS[2]) or '0')
-if held > 0 and held + size > tonumber(ARGV[3]) then return 'full' end
+if held > 0 and held + size > tonumber(ARGV[4]) then return 'full' end
 redis.call('INCRBY', KEYS[3], size)
 redis.call('EXPIRE', KEYS[3], 3)
+redis.call('INCR', KEYS[4])
+redis.call('EXPIRE', KEYS[4], 3)
 redis.call('INCRBY', KEYS[2], size)
-for i = 4, #ARGV do redis.call('XADD', KEYS[1], '*', 'e', ARGV[i]) end
+for i = 5, #ARGV do redis.call('XADD', KEYS[1], '*', 'e', ARGV[i]) end
 return 'ok'
 """
 # Acknowledge, delete and uncount. An entry that another writer finished is not uncounted again.
@@ -55,6 +59,7 @@ class Appended(StrEnum):
 
     OK = "ok"
     RATE = "rate"
+    REQUESTS = "requests"
     FULL = "full"
 
 
@@ -76,17 +81,26 @@ class Backlog:
     oldest_ns: int | None
 
 
-def append(
-    data: Sequence[bytes], *, sender: str, now_s: int, rate_limit: int, max_bytes: int
-) -> Appended:
-    """Adds entries, all or none: unless the sender is too fast in this second or the stream full.
+@dataclass(frozen=True, slots=True)
+class AppendLimits:
+    """bytes_s, requests_s: of one sender in one second. stream_bytes: of what waits."""
+
+    bytes_s: int
+    requests_s: int
+    stream_bytes: int
+
+
+def append(data: Sequence[bytes], *, sender: str, now_s: int, limits: AppendLimits) -> Appended:
+    """Adds entries of one request, all or none: unless the sender is too fast in this second or the
+    stream is full.
 
     They are always let into an empty window or an empty stream.
     """
-    keys = [STREAM, BYTES, f"{RATE}{sender}:{now_s}"]
+    window = f"{sender}:{now_s}"
+    keys = [STREAM, BYTES, f"{RATE}{window}", f"{REQUESTS}{window}"]
     script = valkey.client().register_script(_APPEND)
-    size = sum(map(len, data))
-    answer = script(keys=keys, args=[size, rate_limit, max_bytes, *data])
+    bounds = (limits.bytes_s, limits.requests_s, limits.stream_bytes)
+    answer = script(keys=keys, args=[sum(map(len, data)), *bounds, *data])
     return Appended(_text(answer))
 
 

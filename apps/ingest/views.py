@@ -208,7 +208,7 @@ def _take(request: HttpRequest, actor: Actor, endpoint: str, key: str) -> HttpRe
         received_ns=now_ns(),
         body=body,
     )
-    services.accept(envelope, sender=str(actor.token_id))
+    services.accept(envelope, sender=actor)
     return json_response({"batch": envelope.batch_id}, 202)
 
 

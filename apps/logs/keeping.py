@@ -1,4 +1,4 @@
-"""Use cases of keeping: merging small chunks, sweeping the bucket."""
+"""Use cases of keeping: merging small chunks, sweeping the bucket, measuring what there is."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import time
 from dataclasses import astuple
 from datetime import datetime
 
+from apps.logs.domain.budget import DiskUse, Fill
 from apps.logs.domain.merging import MergePolicy
-from apps.logs.store import merging, notes, sweep
+from apps.logs.store import disk, merging, notes, sweep
 from apps.logs.store.merging import Merged
 
 log = logging.getLogger(__name__)
@@ -43,3 +44,16 @@ def sweep_bucket(now: datetime) -> sweep.Swept:
     if swept.dropped or swept.orphans:
         log.info("logs.bucket_swept", extra={"dropped": swept.dropped, "orphans": swept.orphans})
     return swept
+
+
+def measure_disk(now_ns: int) -> DiskUse:
+    """Measures the log store. What passes a mark of its budget is logged and counted once.
+
+    Raises redis.RedisError.
+    """
+    before = disk.last()
+    use = disk.measure(now_ns)
+    if use.fill is not Fill.OK and (before is None or before.fill is not use.fill):
+        notes.add_up(f"disk_{use.fill.value}", 1)
+        log.warning("logs.disk", extra={"fill": use.fill.value, "percent": use.percent})
+    return use

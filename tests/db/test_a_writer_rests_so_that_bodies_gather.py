@@ -38,7 +38,7 @@ class Rests(threading.Event):
 def send(run, *steps):
     for step in steps:
         data = pack(envelope("metrics", metric_body({step: 1.0}), run_id=run))
-        stream.append([data], sender="t", now_s=1, rate_limit=1 << 30, max_bytes=1 << 30)
+        stream.append([data], sender="t", now_s=1, limits=stream.AppendLimits(1 << 30, 99, 1 << 30))
 
 
 def work(monkeypatch, policy, *events):

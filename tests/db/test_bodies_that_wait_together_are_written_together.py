@@ -78,9 +78,10 @@ def test_only_what_is_wrong_goes_to_quarantine(run, monkeypatch):
 def test_a_full_stream_is_read_a_few_bodies_at_a_time(run, settings, valkey, monkeypatch):
     settings.INGEST_MAX_BODY_BYTES = 500
     monkeypatch.setattr(loop, "ENVELOPE_BYTES", 0)
+    limits = stream.AppendLimits(1 << 30, 99, 1 << 30)
     for offset in range(0, 40, 2):
         data = pack(body(run, offset))
-        stream.append([data], sender="t", now_s=1, rate_limit=1 << 30, max_bytes=1 << 30)
+        stream.append([data], sender="t", now_s=1, limits=limits)
     stream.make_group()
     writer = Writer("w0", WriterPolicy(read_bytes=1, block_ms=1))
     handled = [writer.step() for _ in range(20)]

@@ -11,10 +11,11 @@ def add(valkey):
     """Appends a body and gives the answer."""
     stream.make_group()
 
-    def append(data=b"12345", sender="7", now_s=0, rate_limit=1000, max_bytes=1000):
-        return stream.append(
-            [data], sender=sender, now_s=now_s, rate_limit=rate_limit, max_bytes=max_bytes
-        )
+    def append(
+        data=b"12345", sender="7", now_s=0, rate_limit=1000, requests_limit=100, max_bytes=1000
+    ):
+        limits = stream.AppendLimits(rate_limit, requests_limit, max_bytes)
+        return stream.append([data], sender=sender, now_s=now_s, limits=limits)
 
     return append
 
@@ -53,7 +54,12 @@ def test_the_oldest_entry_has_an_age(add, valkey):
 
 @pytest.mark.parametrize(
     ("bounds", "answer"),
-    [({}, Appended.OK), ({"rate_limit": 8}, Appended.RATE), ({"max_bytes": 8}, Appended.FULL)],
+    [
+        ({}, Appended.OK),
+        ({"rate_limit": 8}, Appended.RATE),
+        ({"requests_limit": 1}, Appended.REQUESTS),
+        ({"max_bytes": 8}, Appended.FULL),
+    ],
 )
 def test_a_bound_is_named(add, bounds, answer):
     add()

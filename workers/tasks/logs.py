@@ -36,3 +36,9 @@ def expire() -> int:
     for run_id, lines in gone.items():
         ingest.count(run_id, {"expired_log_lines": lines})
     return gone.total()
+
+
+@shared_task(name=Job.LOGS_MEASURE.value)
+def measure() -> int:
+    """Measure the log store; how many percent of its budget it takes."""
+    return keeping.measure_disk(now_ns()).percent

@@ -79,7 +79,7 @@ def commit(artifact: ArtifactId, actor: Actor) -> None:
         body=orjson.dumps({"artifact": artifact.key}),
         attempt=known.attempt,
     )
-    services.accept(envelope, sender=str(actor.token_id), keep_bad=True)
+    services.accept(envelope, sender=actor, keep_bad=True)
 
 
 def take_manifest(artifact: ArtifactId, content: bytes | None, size: int) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 from django.db import transaction
 from msgspec.structs import replace as replace_fields
 
-from apps.accounts.records import Actor
+from apps.accounts.records import SYSTEM, Actor
 from apps.core.clock import now_ns
 from apps.core.errors import AppError
 from apps.ingest import services
@@ -54,7 +54,7 @@ def _send_held_alerts(envelope: Envelope, copy: Copy) -> None:
             body=body,
             attempt=copy.attempt,
         )
-        services.accept(alert, sender="", keep_bad=True)
+        services.accept(alert, sender=SYSTEM, keep_bad=True)
     if held:
         processes.drop_alerts(envelope.run_id, copy.number)
 

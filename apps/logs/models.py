@@ -67,6 +67,7 @@ class Chunk(models.Model):
     first_*, last_*: smallest and largest (time, rank, seq); rank -1 = none. copies: lines that
     repeat a rank file. ranks: ascending, -1 if some line has none.
     body: NULL if the bytes are in a bundle, size_bytes of them from body_at on.
+    sieve: which texts can be in it (domain/sieve.py), "" = any.
     merged: made of small chunks (store/merging.py), or as large as those.
     """
 
@@ -95,6 +96,7 @@ class Chunk(models.Model):
     size_bytes = models.IntegerField(db_default=0)
     bundle_id = models.BigIntegerField(null=True)
     body_at = models.BigIntegerField(db_default=0)
+    sieve = models.BinaryField(db_default=b"")
     merged = models.BooleanField(db_default=False)
 
     class Meta:

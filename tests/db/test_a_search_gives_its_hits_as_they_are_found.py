@@ -3,10 +3,12 @@
 import pytest
 
 from apps.logs import search
+from apps.logs.domain.merging import MergePolicy
 from apps.logs.domain.querytext import parse_query
 from apps.logs.domain.ranksets import BadQuery
 from apps.logs.records import LogQuery
 from apps.logs.store import searching
+from apps.logs.store.merging import merge_some
 from tests.log_batches import RUN, send
 
 pytestmark = pytest.mark.django_db
@@ -77,22 +79,42 @@ def test_a_query_text_finds_its_lines_in_order(many_chunks, text, keep):
     assert found(text, newest_first=True) == expected[::-1]
 
 
-def test_parts_come_as_they_are_found(many_chunks, monkeypatch):
-    monkeypatch.setattr(searching, "FIRST_WINDOW", 2)
+@pytest.fixture
+def small_steps(monkeypatch):
+    """A part for each chunk, and few rows at once."""
+    monkeypatch.setattr(searching, "PROGRESS_S", -1)
+    monkeypatch.setattr(searching, "ROWS", (2, 3))
+    monkeypatch.setattr(searching, "ROWS_SIEVED", (2, 3))
+    monkeypatch.setattr(searching, "WINDOW", (1, 2))
+
+
+def test_parts_come_as_they_are_found(many_chunks, small_steps):
     parts = list(search.scan(LogQuery(RUN, limit=1_000)))
     assert numbers(line for part in parts for line in part.lines) == list(range(240))
     assert [part.done for part in parts] == [False] * (len(parts) - 1) + [True]
-    assert [part.chunks_scanned for part in parts] == [2, 6, 12, 12]
+    assert [part.chunks_scanned for part in parts] == [*range(12), 12]
     assert {part.chunks_total for part in parts} == {12}
 
 
-def test_a_search_goes_on_behind_any_of_its_parts(many_chunks, monkeypatch):
-    monkeypatch.setattr(searching, "FIRST_WINDOW", 2)
+def test_a_search_goes_on_behind_any_of_its_parts(many_chunks, small_steps):
     given = []
     for part in search.scan(LogQuery(RUN, limit=50)):
         given += numbers(part.lines)
         rest = search.page(LogQuery(RUN, limit=1_000, after_cursor=part.next_cursor))
         assert given + numbers(rest.lines) == list(range(240))
+
+
+@pytest.mark.parametrize("newest_first", [False, True])
+@pytest.mark.parametrize("when", [0, 1, 4, 9])
+def test_chunks_that_are_merged_meanwhile_lose_and_double_nothing(
+    many_chunks, small_steps, when, newest_first
+):
+    given = []
+    for number, part in enumerate(search.scan(LogQuery(RUN, newest_first=newest_first, limit=999))):
+        given += numbers(part.lines)
+        if number == when:
+            assert merge_some(RUN, MergePolicy(min_chunks=2)).chunks == 12
+    assert given == sorted(range(240), reverse=newest_first)
 
 
 def test_a_search_out_of_time_is_partial_and_goes_on(many_chunks):

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from apps.core.errors import AppError
 from apps.core.records import LogLine, Severity
-from apps.logs.domain import oldchunks
+from apps.logs.domain import oldchunks, sieve
 from apps.logs.domain.chunktexts import (
     PlainTexts,
     ShapedTexts,
@@ -81,7 +81,7 @@ class ChunkHeader:
 
     first, last: smallest and largest (time_ns, rank, seq); rank -1 = none. by_severity: lines of
     DEBUG, INFO, WARNING, ERROR, CRITICAL. ranks: ascending, -1 if some line has none.
-    text_bytes: UTF-8 bytes of all texts.
+    text_bytes: UTF-8 bytes of all texts. sieve: which texts can be in it (sieve.py).
     """
 
     lines: int
@@ -90,6 +90,7 @@ class ChunkHeader:
     by_severity: tuple[int, ...]
     ranks: tuple[int, ...]
     text_bytes: int
+    sieve: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -260,13 +261,16 @@ def _guess(seq: Ints, sizes: Ints) -> Ints:
 def _header(lines: LineColumns) -> ChunkHeader:
     time_ns, rank, seq = lines.time_ns, lines.rank, lines.seq
     counts = np.bincount(lines.severity, minlength=256)
+    used = np.flatnonzero(np.bincount(lines.shape, minlength=len(lines.shapes)))
+    text_bytes = int(lines.text_bytes.sum())
     return ChunkHeader(
         lines=len(seq),
         first=_edge(lines, np.flatnonzero(time_ns == time_ns.min()), min),
         last=_edge(lines, np.flatnonzero(time_ns == time_ns.max()), max),
         by_severity=tuple(int(counts[level]) for level in SEVERITIES),
         ranks=tuple(int(r) for r in np.unique(rank)),
-        text_bytes=int(lines.text_bytes.sum()),
+        text_bytes=text_bytes,
+        sieve=sieve.build([lines.shapes[at] for at in used.tolist()], text_bytes),
     )
 
 

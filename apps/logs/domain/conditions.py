@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +12,8 @@ from apps.logs.domain.cursor import MAX_INT64, MIN_INT64
 from apps.logs.domain.lines import TEE
 from apps.logs.domain.ranksets import Spans, merged
 from apps.logs.domain.regexes import LineRegex
+from apps.logs.domain.textsearch import Needle, holding
 from apps.logs.records import LogQuery
-
-Needle = bytes | LineRegex
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +80,11 @@ def matching(chunk: ChunkLines, condition: LineFilter) -> NDArray[np.bool_]:
     for needle in condition.contains:
         if not hit.any():
             return hit
-        hit &= _holding(chunk, needle)
+        hit &= holding(chunk.lines_text, needle, hit)
     for needle in condition.without:
         if not hit.any():
             return hit
-        hit &= ~_holding(chunk, needle)
+        hit &= ~holding(chunk.lines_text, needle, hit)
     return hit
 
 
@@ -107,16 +105,3 @@ def _origins(chunk: ChunkLines, condition: LineFilter) -> NDArray[np.bool_]:
         ],
         dtype=np.bool_,
     )
-
-
-def _holding(chunk: ChunkLines, needle: Needle) -> NDArray[np.bool_]:
-    if isinstance(needle, bytes):
-        return chunk.containing(needle)
-    starts = chunk.text_start
-    lines = [chunk.texts[a:b] for a, b in pairwise(starts.tolist())]
-    joined = b"\n".join(lines)
-    at = np.fromiter(needle.matching(joined), dtype=np.int64)
-    numbers = np.searchsorted(starts[:-1] + np.arange(len(chunk)), at, side="right") - 1
-    hit = np.zeros(len(chunk), dtype=np.bool_)
-    hit[numbers] = True
-    return hit

@@ -67,6 +67,13 @@ class PageBuilder:
         ready.sort(key=lambda f: f.key, reverse=self.newest_first)
         self.page.extend(ready[: self.limit - len(self.page)])
 
+    def restart(self, bound_ns: int) -> None:
+        """Forget held lines: chunks are added anew from the one of the last release() on."""
+        self.held = []
+        key = self.resume_key(bound_ns)
+        if self.advances(key):
+            self.after = key
+
     def resume_key(self, bound_ns: int) -> LineKey:
         """Key behind which to go on if the next chunk (see release) is not scanned."""
         if self.newest_first:

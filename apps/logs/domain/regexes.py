@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import re2
 
+from apps.logs.domain.literals import Required, required
 from apps.logs.domain.ranksets import BadQuery
 
 MAX_REGEX_CHARS = 1_000
@@ -21,7 +23,8 @@ _NEEDS_A_LINE = re.compile(r"\\[AzC]")
 class LineRegex:
     """One regex that is looked for in lines; `^` and `$` are the ends of a line.
 
-    literal: the pattern stands for itself. Raises BadQuery for what RE2 cannot compile.
+    literal: the pattern stands for itself. needs: texts that every match holds. Raises BadQuery
+    for what RE2 cannot compile.
     """
 
     def __init__(self, pattern: str, *, ignore_case: bool = False, literal: bool = False) -> None:
@@ -42,6 +45,9 @@ class LineRegex:
                 where="regex",
                 hint="the syntax is RE2's: no lookaround, no backreferences",
             ) from error
+        self.needs = Required(((pattern,),), ignore_case) if literal else required(pattern)
+        if ignore_case and not self.needs.ignore_case:
+            self.needs = replace(self.needs, ignore_case=True)
         self._line_by_line = not literal and _NEEDS_A_LINE.search(pattern) is not None
 
     def matching(self, text: bytes) -> Iterator[int]:

@@ -38,6 +38,7 @@ _COLUMNS = {
     "size_bytes": "int4",
     "bundle_id": "int8",
     "body_at": "int8",
+    "sieve": "bytea",
     "merged": "bool",
 }
 
@@ -94,6 +95,7 @@ def _row(chunk: PackedChunk, place: Place) -> tuple[object, ...]:
         place.size_bytes,
         place.bundle_id,
         place.at,
+        header.sieve,
         chunk.merged,
     )
 

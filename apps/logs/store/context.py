@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,7 +13,8 @@ from apps.logs.domain.chunks import NO_RANK, ChunkLines, decode_chunk
 from apps.logs.domain.paging import Found, key_of
 from apps.logs.models import Chunk
 from apps.logs.records import LogPage
-from apps.logs.store.searching import entry_of, with_bodies
+from apps.logs.store import chunkrows, payloads
+from apps.logs.store.searching import entry_of
 
 STEP = 4
 MAX_OPENED = 64
@@ -64,7 +65,7 @@ def context_of(place: LinePlace, time_ns: int, before: int, after: int) -> LogPa
     lines = _Lines(place)
     rows = Chunk.objects.filter(run_id=place.run_id, attempt=place.attempt, node=place.node)
     here = rows.filter(first_ns__lte=time_ns, last_ns__gte=time_ns).order_by("chunk_id")
-    for _, body in with_bodies(list(here)):
+    for body in _with_bodies(list(here)):
         lines.take(body)
     if place.seq not in lines.found:
         return LogPage((), None, lines.opened, lines.opened)
@@ -90,10 +91,15 @@ def _of_its_process(rows: QuerySet[Chunk], lines: _Lines) -> QuerySet[Chunk]:
     return rows.filter(ranks__overlap=[line.rank, NO_RANK])
 
 
+def _with_bodies(rows: Sequence[Chunk]) -> list[bytes]:
+    places = [chunkrows.place_of(row) for row in rows]
+    return payloads.get(rows[0].run_id, places) if rows else []
+
+
 def _steps(rows: QuerySet[Chunk]) -> Iterator[bytes]:
     for at in range(0, MAX_OPENED, STEP):
         step = list(rows[at : at + STEP])
-        yield from (body for _, body in with_bodies(step))
+        yield from _with_bodies(step)
         if len(step) < STEP:
             return
 

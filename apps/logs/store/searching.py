@@ -1,41 +1,46 @@
-"""Searching lines: chunk headers first, then as few chunks as the answer needs."""
+"""Searching lines: rows of chunks first, then as few chunks as the answer needs.
+
+Chunks may be merged while a search runs. What it knows is then not what is there: it begins anew
+behind the lines that it gave out, with the rows of that moment.
+"""
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import chain, repeat
 
-from django.db.models import F, Q, QuerySet
+import numpy as np
+from numpy.typing import NDArray
 
-from apps.core.records import Severity
-from apps.logs.domain.chunks import decode_chunk
+from apps.logs.domain.chunks import ChunkLines, decode_chunk
 from apps.logs.domain.conditions import LineFilter, filter_of, matching
 from apps.logs.domain.cursor import LineKey, pack_cursor, unpack_cursor
 from apps.logs.domain.paging import Found, PageBuilder
-from apps.logs.models import Chunk, RankLog
+from apps.logs.domain.pruning import may_match, probes_of
 from apps.logs.records import LogEntry, LogPage, LogQuery, Scanned
-from apps.logs.store import chunkrows, payloads
+from apps.logs.store import chunkquery
+from apps.logs.store.chunkquery import ChunkRow, Step
 
 MAX_PAGE = 5_000
-MAX_SPANNED = 100_000
-FIRST_WINDOW = 4
-LAST_WINDOW = 32
-_BY_SEVERITY = (
-    (Severity.DEBUG, "debug"),
-    (Severity.INFO, "info"),
-    (Severity.WARNING, "warning"),
-    (Severity.ERROR, "error"),
-    (Severity.CRITICAL, "critical"),
-)
+ROWS = (16, 256, 4_096)
+"""Rows of chunks asked for at once: few at first, most pages need no more."""
+ROWS_SIEVED = (256, 1_024, 1_024)
+WINDOW = (2, 4, 8)
+"""Chunks opened at once. Eight take some 30 MB."""
+PROGRESS_S = 0.2
 
 
 def read_lines(query: LogQuery) -> LogPage:
     """One page of lines, ordered by (time_ns, rank, seq, source); keyset by query.after_cursor.
 
     Console lines that repeat a rank file are left out on nodes that sent rank files, unless
-    query.copies. Raises BadCursor and BadQuery. Cost: header rows of the range, then about 1 ms a
-    chunk.
+    query.copies. Raises BadCursor and BadQuery. Cost: rows of the chunks in range, then 1 to 5 ms
+    for each chunk that is opened.
     """
     lines: list[LogEntry] = []
     for part in scan_lines(query):
@@ -57,8 +62,21 @@ def scan_lines(query: LogQuery) -> Iterator[Scanned]:
     return _Search(query).parts()
 
 
-class _Merged(Exception):
-    """Chunks that were read have become a larger one (store/merging.py)."""
+Hiding = set[tuple[int, str]]
+"""(attempt, node) whose console copies are not shown"""
+
+
+class _ChunksMoved(Exception):
+    """A chunk that was chosen is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A chunk in its turn. lines None: nothing in it is asked for."""
+
+    row: ChunkRow
+    lines: ChunkLines | None = None
+    hit: NDArray[np.bool_] | None = None
 
 
 class _Search:
@@ -71,148 +89,157 @@ class _Search:
         self.builder = PageBuilder(limit, self.after, query.newest_first)
         self.hiding = filter_of(query)
         self.showing = replace(self.hiding, hide_copies=False)
-        self.with_files = set() if query.copies else _nodes_with_files(query)
-        self.headers = _headers(query, self.hiding, self.after, self.with_files)
-        self.total = self.headers.count()
-        self.scanned = 0
-        self.given = 0
-        self.small: list[int] = []
+        self.probes = probes_of(self.hiding)
+        self.total = self.scanned = self.opened = self.given = 0
 
     def parts(self) -> Iterator[Scanned]:
         """See scan_lines()."""
         until = time.monotonic() + self.query.max_s
+        told = time.monotonic()
+        for chunk in self._chunks():
+            bound = chunk.row.last_ns if self.query.newest_first else chunk.row.first_ns
+            self.builder.release(bound)
+            if self.builder.full:
+                break
+            resume = self.builder.resume_key(bound)
+            now = time.monotonic()
+            spent = self.opened >= self.query.max_chunks or now > until
+            if spent and self.builder.advances(resume):
+                yield self._part(resume, done=True, partial=True)
+                return
+            if len(self.builder.page) > self.given or now > told + PROGRESS_S:
+                yield self._part(resume if self.builder.advances(resume) else self.after)
+                told = time.monotonic()
+            self._take(chunk)
+        else:
+            self.builder.release(None)
+        full = self.builder.full
+        yield self._part(self.builder.page[-1].key if full else None, done=True)
+
+    def _take(self, chunk: _Opened) -> None:
+        self.scanned += 1
+        if chunk.lines is not None and chunk.hit is not None:
+            self.opened += 1
+            self.builder.add(chunk.lines, chunk.hit, (chunk.row.attempt, chunk.row.node))
+
+    def _ahead(self) -> LogQuery:
+        """The query with times that leave out what lies before the page."""
+        start, end, after = self.query.from_ns, self.query.to_ns, self.builder.after
+        if after is not None and self.query.newest_first:
+            end = after[0] if end is None else min(end, after[0])
+        elif after is not None:
+            start = after[0] if start is None else max(start, after[0])
+        return replace(self.query, from_ns=start, to_ns=end)
+
+    def _chunks(self) -> Iterator[_Opened]:
+        """All chunks of the query in their order, the hopeless ones closed."""
+        bound: int | None = None
         while True:
             try:
-                yield from self._parts(until)
+                for chunk in self._as_they_are():
+                    yield chunk
+                    bound = chunk.row.last_ns if self.query.newest_first else chunk.row.first_ns
                 return
-            except _Merged:
-                self._begin_again()
+            except _ChunksMoved:
+                if bound is not None:
+                    self.builder.restart(bound)
 
-    def _parts(self, until: float) -> Iterator[Scanned]:
-        bound: int | None = None
-        for window in self._windows():
-            for row, body in with_bodies(window):
-                bound = row.last_ns if self.query.newest_first else row.first_ns
-                self.builder.release(bound)
-                if self.builder.full:
-                    yield self._part(self.builder.page[-1].key, done=True)
-                    return
-                resume = self.builder.resume_key(bound)
-                spent = self.scanned >= self.query.max_chunks or time.monotonic() > until
-                if spent and self.builder.advances(resume):
-                    yield self._part(resume, done=True, partial=True)
-                    return
-                self._add(row, body)
-            yield self._part(self._so_far(bound))
-        self.builder.release(None)
-        yield self._part(self.builder.page[-1].key if self.builder.full else None, done=True)
+    def _as_they_are(self) -> Iterator[_Opened]:
+        """The chunks of this moment. Raises _ChunksMoved when it is over."""
+        where = chunkquery.where_of(self._ahead(), self.hiding.spans)
+        newest = self.query.newest_first
+        behind: tuple[int, int] | None = None
+        seen: list[int] = []
+        for size in _growing(ROWS_SIEVED if self.probes else ROWS):
+            step = Step(size, newest, bool(self.probes), behind)
+            rows = chunkquery.rows_of(where, step)
+            if seen and not chunkquery.are_there(self.query.run_id, seen):
+                raise _ChunksMoved
+            if behind is None:
+                whole = len(rows) if len(rows) < size else chunkquery.count(where)
+                self.total = self.scanned + whole
+            yield from self._opened(rows)
+            if len(rows) < size:
+                return
+            behind = (rows[-1].last_ns if newest else rows[-1].first_ns, rows[-1].chunk_id)
+            seen += [row.chunk_id for row in rows if not row.merged]
 
-    def _windows(self) -> Iterator[Sequence[Chunk]]:
-        """Chunks by first time (newest first: by last time, descending), few at first."""
-        side, order, test = ("last", "-", "lt") if self.query.newest_first else ("first", "", "gt")
-        name = f"{side}_ns"
-        # At equal times by id upwards: what is merged meanwhile comes later.
-        ordered = rows = self.headers.order_by(f"{order}{name}", "chunk_id")
-        size, taken = FIRST_WINDOW, 0
-        while taken < self.total and (window := list(rows[:size])):
-            self._see(window)
-            yield window
-            taken += len(window)
-            size = min(2 * size, LAST_WINDOW)
-            bound, last = getattr(window[-1], name), window[-1].chunk_id
-            further = Q(**{f"{name}__{test}": bound}) | Q(**{name: bound, "chunk_id__gt": last})
-            rows = ordered.filter(further)
+    def _opened(self, rows: Sequence[ChunkRow]) -> Iterator[_Opened]:
+        """The chunks of these rows, those that may hold a line with their lines."""
+        copied = {(row.attempt, row.node) for row in rows if row.copies}
+        files = set() if self.query.copies else copied
+        hiding = chunkquery.nodes_with_files(self.query.run_id, sorted(files))
+        wanted = [row for row in rows if self._may_hold(row, hiding)]
+        matched = self._matched(wanted, hiding)
+        ids = {row.chunk_id for row in wanted}
+        for row in rows:
+            yield next(matched) if row.chunk_id in ids else _Opened(row)
 
-    def _see(self, window: Sequence[Chunk]) -> None:
-        """Raises _Merged if a chunk of an earlier window is not there any more: the windows from
-        then on hold its lines again, or not those of its new neighbours."""
-        rows = Chunk.objects.filter(run_id=self.query.run_id, chunk_id__in=self.small)
-        if self.small and rows.count() < len(self.small):
-            raise _Merged
-        self.small += [row.chunk_id for row in window if not row.merged]
+    def _may_hold(self, row: ChunkRow, hiding: Hiding) -> bool:
+        if row.copies == row.lines and (row.attempt, row.node) in hiding:
+            return False
+        return may_match(row.sieve, self.probes)
 
-    def _begin_again(self) -> None:
-        """Behind the last line that was found for good."""
-        after = self.builder.page[-1].key if self.builder.page else self.after
-        self.builder.after, self.builder.held, self.small = after, [], []
-        self.headers = _headers(self.query, self.hiding, after, self.with_files)
-        self.total = self.scanned + self.headers.count()
+    def _matched(self, rows: Sequence[ChunkRow], hiding: Hiding) -> Iterator[_Opened]:
+        """The chunks with their lines, in order; the next window is fetched while the one before
+        is matched, but for the first, which is often enough."""
+        first, rest = rows[: WINDOW[0]], rows[WINDOW[0] :]
+        yield from (future.result() for future in self._submit(first, hiding))
+        waiting: list[Future[_Opened]] = []
+        for window in _windows(rest, WINDOW[1:]):
+            coming = self._submit(window, hiding)
+            yield from (future.result() for future in waiting)
+            waiting = coming
+        yield from (future.result() for future in waiting)
 
-    def _add(self, row: Chunk, body: bytes) -> None:
-        condition = self.hiding if row.node in self.with_files else self.showing
-        chunk = decode_chunk(body)
-        self.builder.add(chunk, matching(chunk, condition), (row.attempt, row.node))
-        self.scanned += 1
-
-    def _so_far(self, bound: int | None) -> LineKey | None:
-        """Where to go on after the chunks up to the one that begins (ends) at `bound`."""
-        if bound is not None:
-            key = self.builder.resume_key(bound)
-            if self.builder.advances(key):
-                return key
-        return self.builder.page[-1].key if self.builder.page else self.after
+    def _submit(self, rows: Sequence[ChunkRow], hiding: Hiding) -> list[Future[_Opened]]:
+        bodies = chunkquery.bodies_of(self.query.run_id, [row.chunk_id for row in rows])
+        if len(bodies) < len(rows):
+            raise _ChunksMoved
+        return [
+            _pool().submit(
+                _open,
+                row,
+                bodies[row.chunk_id],
+                self.hiding if (row.attempt, row.node) in hiding else self.showing,
+            )
+            for row in rows
+        ]
 
     def _part(self, key: LineKey | None, *, done: bool = False, partial: bool = False) -> Scanned:
         new, self.given = self.builder.page[self.given :], len(self.builder.page)
         return Scanned(
             lines=tuple(map(entry_of, new)),
             chunks_scanned=self.scanned,
-            chunks_total=self.total,
+            chunks_total=max(self.total, self.scanned),
             next_cursor=pack_cursor(key) if key is not None else None,
             done=done,
             partial=partial,
         )
 
 
-def with_bodies(rows: Sequence[Chunk]) -> Iterator[tuple[Chunk, bytes]]:
-    """Rows of one run with their bytes."""
-    places = [chunkrows.place_of(row) for row in rows]
-    bodies = payloads.get(rows[0].run_id, places) if rows else []
-    return zip(rows, bodies, strict=True)
+def _growing(sizes: Sequence[int]) -> Iterator[int]:
+    return chain(sizes, repeat(sizes[-1]))
 
 
-def _headers(
-    query: LogQuery, condition: LineFilter, after: LineKey | None, with_files: set[str]
-) -> QuerySet[Chunk]:
-    """Chunks that may hold lines of the page. -- uses ix_chunk_first, ix_chunk_last"""
-    rows = Chunk.objects.filter(run_id=query.run_id)
-    if query.attempt is not None:
-        rows = rows.filter(attempt=query.attempt)
-    for nodes in filter(None, ((query.node,) if query.node is not None else (), query.nodes)):
-        rows = rows.filter(node__in=nodes)
-    if condition.spans and sum(b - a + 1 for a, b in condition.spans) <= MAX_SPANNED:
-        asked = [rank for first, last in condition.spans for rank in range(first, last + 1)]
-        rows = rows.filter(ranks__overlap=asked)
-    start, end = query.from_ns, query.to_ns
-    if after is not None and query.newest_first:
-        end = after[0] if end is None else min(end, after[0])
-    elif after is not None:
-        start = after[0] if start is None else max(start, after[0])
-    if start is not None:
-        rows = rows.filter(last_ns__gte=start)
-    if end is not None:
-        rows = rows.filter(first_ns__lte=end)
-    if with_files:
-        rows = rows.exclude(node__in=with_files, copies=F("lines"))
-    return _with_severity(rows, query)
+def _windows(rows: Sequence[ChunkRow], sizes: Sequence[int]) -> Iterator[Sequence[ChunkRow]]:
+    start = 0
+    for size in _growing(sizes):
+        if start >= len(rows):
+            return
+        yield rows[start : start + size]
+        start += size
 
 
-def _with_severity(rows: QuerySet[Chunk], query: LogQuery) -> QuerySet[Chunk]:
-    """Chunks that have a line of the severities asked for."""
-    if query.min_severity <= Severity.DEBUG and query.max_severity >= Severity.CRITICAL:
-        return rows
-    some = Q(lines=0)
-    for severity, column in _BY_SEVERITY:
-        if query.min_severity <= severity <= query.max_severity:
-            some |= Q(**{f"{column}__gt": 0})
-    return rows.filter(some)
+@cache
+def _pool() -> ThreadPoolExecutor:
+    """Of this process: matching lets go of the interpreter while it decompresses."""
+    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="logs-search")
 
 
-def _nodes_with_files(query: LogQuery) -> set[str]:
-    rows = RankLog.objects.filter(run_id=query.run_id, lines__gt=0)
-    if query.attempt is not None:
-        rows = rows.filter(attempt=query.attempt)
-    return set(rows.values_list("node", flat=True).distinct())
+def _open(row: ChunkRow, body: bytes, condition: LineFilter) -> _Opened:
+    lines = decode_chunk(body)
+    return _Opened(row, lines, matching(lines, condition))
 
 
 def entry_of(found: Found) -> LogEntry:

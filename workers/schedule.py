@@ -45,6 +45,11 @@ SCHEDULE = (
     Periodic(Job.LOGS_MEASURE, 60.0, "measures the log store, so that its budget holds"),
     Periodic(Job.LOGS_MERGE, 20.0, "merges small log chunks: less disk, and fewer to read"),
     Periodic(
+        Job.LOGS_LEARN,
+        300.0,
+        "learns which messages good runs say too; they would not be marked ordinary",
+    ),
+    Periodic(
         Job.LOGS_EXPIRE,
         600.0,
         "deletes log lines beyond what their project keeps",

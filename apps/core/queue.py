@@ -18,6 +18,7 @@ class Job(StrEnum):
     INGEST_FORGET = "ingest.forget"
     LOGS_EXPIRE = "logs.expire"
     LOGS_MEASURE = "logs.measure"
+    LOGS_LEARN = "logs.learn"
     LOGS_MERGE = "logs.merge"
     LOGS_SWEEP = "logs.sweep"
     METRICS_COMPACT = "metrics.compact"

@@ -259,11 +259,13 @@ class Triage(models.Model):
 
 
 class Template(models.Model):
-    """What a template of a run looks like. text: masked; example: a line of its first batch."""
+    """What a template of a run looks like. text: masked; example: a line of its first batch.
+    attempt: that of its first batch."""
 
     pk = models.CompositePrimaryKey("run_id", "template_id")
     run_id = models.BigIntegerField()
     template_id = models.BigIntegerField()
+    attempt = models.IntegerField(default=0)
     text = models.TextField()
     example = models.TextField()
 
@@ -286,16 +288,14 @@ class TemplateTally(models.Model):
 
 
 class OrdinaryTemplate(models.Model):
-    """A template that attempts which ended well also said. attempts: how many of them.
-
-    project: "" for runs without one.
+    """A template that attempts which ended well said too. attempts: how many of them; last_ns: when
+    the newest of them ended. project: "" for runs without one.
     """
 
     pk = models.CompositePrimaryKey("project", "template_id")
     project = models.CharField(max_length=200)
     template_id = models.BigIntegerField()
     attempts = models.IntegerField()
-    last_run_id = models.BigIntegerField()
     last_ns = models.BigIntegerField()
 
     class Meta:

@@ -41,6 +41,15 @@ class Attempt(models.Model):
     failed = models.BooleanField(default=False)
     continued_by = models.IntegerField(null=True)
 
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["last_ns"],
+                condition=models.Q(exit_code=0, failed=False),
+                name="ix_attempt_ended_well",
+            )
+        ]
+
 
 class Launch(models.Model):
     """One start of one source. A slot runs once in an attempt."""

@@ -47,6 +47,16 @@ class AttemptInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class EndedWell:
+    """An attempt that ended with exit code 0. ended_ns: when it last said anything."""
+
+    run_id: int
+    attempt: int
+    project: str
+    ended_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class PlacementInfo:
     """Where a rank of one attempt runs."""
 

@@ -15,7 +15,15 @@ from django.utils import timezone
 from apps.core.sql import execute, query
 from apps.runs.domain.state import run_state
 from apps.runs.models import Attempt, Launch, Placement, Run
-from apps.runs.records import AttemptInfo, LaunchSeen, PlacementInfo, Progress, RunInfo, Start
+from apps.runs.records import (
+    AttemptInfo,
+    EndedWell,
+    LaunchSeen,
+    PlacementInfo,
+    Progress,
+    RunInfo,
+    Start,
+)
 
 MAX_ATTEMPTS = 1_000
 LIVE = timedelta(hours=1)
@@ -372,6 +380,20 @@ def rank_count(run_id: int, attempt: int) -> int:
     placed = Placement.objects.filter(run_id=run_id, attempt=attempt).count()
     said = Run.objects.filter(pk=run_id).values_list("world_size", flat=True).first()
     return max(placed, said or 0)
+
+
+def ended_well(before_ns: int, limit: int) -> list[EndedWell]:
+    """The newest attempts that ended with exit code 0 and said nothing since before_ns.
+
+    -- uses ix_attempt_ended_well
+    """
+    sql = """
+        SELECT a.run_id, a.number, r.project, a.last_ns
+          FROM runs_attempt AS a JOIN runs_run AS r ON r.id = a.run_id
+         WHERE a.exit_code = 0 AND NOT a.failed AND a.last_ns <= %s
+         ORDER BY a.last_ns DESC LIMIT %s
+    """
+    return [EndedWell(*row) for row in query(sql, [before_ns, limit])]
 
 
 def last_step(run_id: int, attempt: int) -> int | None:

@@ -9,7 +9,7 @@ from apps.core.clock import now_ns
 from apps.core.queue import Job
 from apps.incidents import store as incidents
 from apps.ingest import store as ingest
-from apps.logs import keeping, retention
+from apps.logs import keeping, patterns, retention
 
 MERGE_S = 8.0
 EXPIRE_S = 15.0
@@ -42,3 +42,9 @@ def expire() -> int:
 def measure() -> int:
     """Measure the log store; how many percent of its budget it takes."""
     return keeping.measure_disk(now_ns()).percent
+
+
+@shared_task(name=Job.LOGS_LEARN.value)
+def learn() -> int:
+    """Take over what attempts that ended well say as ordinary; of how many attempts."""
+    return patterns.learn_ordinary(now_ns())

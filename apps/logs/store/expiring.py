@@ -190,4 +190,6 @@ def _delete_beside(cut: Cut, before_ns: int) -> None:
     while execute(events, [cut.run_id, *place, EVENTS_AT_ONCE]) == EVENTS_AT_ONCE:
         pass
     hours = "DELETE FROM logs_pulsehour WHERE run_id = %s AND attempt = %s AND hour < %s"
-    execute(hours, [cut.run_id, cut.attempt, before_ns // HOUR_NS])
+    tallies = "DELETE FROM logs_templatetally WHERE run_id = %s AND attempt = %s AND last_hour < %s"
+    for sql in (hours, tallies):
+        execute(sql, [cut.run_id, cut.attempt, before_ns // HOUR_NS])

@@ -41,8 +41,8 @@ _TAKE = """
 """
 _KNOWN = "SELECT template_id FROM logs_template WHERE run_id = %s"  # -- uses the primary key
 _TEXTS = """
-    INSERT INTO logs_template (run_id, template_id, text, example)
-    SELECT %s, * FROM unnest(%s::int8[], %s::text[], %s::text[]) ON CONFLICT DO NOTHING
+    INSERT INTO logs_template (run_id, attempt, template_id, text, example)
+    SELECT %s, %s, * FROM unnest(%s::int8[], %s::text[], %s::text[]) ON CONFLICT DO NOTHING
 """
 
 # Templates whose text is committed, by run: a batch of nothing new asks nothing.
@@ -82,7 +82,7 @@ def note_templates(
     known = _committed.get(run_id, frozenset())
     if not known.issuperset(ids):
         lines = dict(zip(ids[::-1], first[::-1].tolist(), strict=True))
-        known = _known(run_id, counted, lines, message)
+        known = _known(run_id, attempt, counted, lines, message)
         counted = bounded(counted, known)
     level = _level(_insert(run_id, attempt, 0, counted))
     if level:
@@ -90,7 +90,11 @@ def note_templates(
 
 
 def _known(
-    run_id: int, counted: Tally, lines: dict[int, int], message: Callable[[int], str]
+    run_id: int,
+    attempt: int,
+    counted: Tally,
+    lines: dict[int, int],
+    message: Callable[[int], str],
 ) -> frozenset[int]:
     """The templates that the run has, with those of `lines` that it has room for added."""
     known = frozenset(template for (template,) in query(_KNOWN, [run_id]))
@@ -99,7 +103,8 @@ def _known(
     new = [t for t in most_frequent(counted, len(lines)) if t in unknown][:room]
     if new:
         examples = [message(lines[template])[:MAX_EXAMPLE_CHARS] for template in new]
-        execute(_TEXTS, [run_id, new, [masked(example) for example in examples], examples])
+        texts = [masked(example) for example in examples]
+        execute(_TEXTS, [run_id, attempt, new, texts, examples])
         known |= frozenset(new)
     transaction.on_commit(lambda: _remember(run_id, known))
     return known
@@ -161,3 +166,9 @@ def texts(run_id: int) -> dict[int, tuple[str, str]]:
     """
     sql = "SELECT template_id, text, example FROM logs_template WHERE run_id = %s"
     return {template: (text, example) for template, text, example in query(sql, [run_id])}
+
+
+def said_before(run_id: int, attempt: int) -> set[int]:
+    """Templates that an earlier attempt of the run said. -- uses the primary key"""
+    sql = "SELECT template_id FROM logs_template WHERE run_id = %s AND attempt < %s"
+    return {template for (template,) in query(sql, [run_id, attempt])}

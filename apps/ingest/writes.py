@@ -162,7 +162,6 @@ def write_logs(envelope: Envelope, batch: LogBatch) -> Written:
     counts = {
         **told.counts,
         "lines": done.lines,
-        "late_lines": done.late_lines,
         "repeated_lines": done.skipped_lines,
         "gaps": done.gaps,
         "job_lines": len(done.job_rows),
@@ -215,7 +214,7 @@ def _parse(run_id: int, attempt: int, batch: LogBatch) -> list[ParsedSegment]:
             rank=segment.rank,
             carry=carries.get(key),
         )
-        policy = ParsePolicy(segment.zone_offset_s, tasks_are_ranks=segment.tasks_are_ranks)
+        policy = ParsePolicy(segment.zone_offset_s, segment.tasks_are_ranks, segment.alone)
         parsed.append(parse_segment(meta, data, policy))
         carries[key] = parsed[-1].carry
     return parsed

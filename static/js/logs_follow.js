@@ -4,6 +4,7 @@ import { compare } from "./logs_rows.js";
 import { json } from "./logs_stream.js";
 
 const TICK_MS = 1000;
+const LATE_NS = 5_000_000_000n;
 const NEAR_PX = 24;
 const MOST_HELD = 2000;
 
@@ -91,7 +92,6 @@ export class Follow {
 
   take(lines) {
     const { rows } = this.page;
-    const pinned = this.on && this.pinned();
     const last = rows.last?.dataset;
     const unknown = lines.filter((line) => !rows.known.has(line.at));
     const behind = (line) => last && compare(asData(line), last) < 0;
@@ -102,10 +102,7 @@ export class Follow {
     this.held.sort((a, b) => compare(asData(a), asData(b)));
     this.over ||= this.held.length > MOST_HELD;
     if (this.over) this.held = [];
-    if (pinned) {
-      this.release();
-      this.page.toEnd();
-    }
+    if (this.on && this.pinned()) this.release();
     this.show();
   }
 
@@ -114,7 +111,7 @@ export class Follow {
 
   mark_late(nodes, last) {
     for (const node of nodes) {
-      if (BigInt(last.ns) - BigInt(node.dataset.ns) < BigInt(this.page.lateNs)) continue;
+      if (BigInt(last.ns) - BigInt(node.dataset.ns) < LATE_NS) continue;
       node.classList.add("late");
       node.querySelector(".t").title = "came late: younger lines were shown before it";
       this.late += 1;

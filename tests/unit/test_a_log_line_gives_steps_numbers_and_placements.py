@@ -54,7 +54,7 @@ def test_values_of_an_unknown_rank_are_not_job_values():
 def test_console_copies_give_no_second_value():
     line = "[default1]:" + HEAD + "step 700 local_loss=1.4\n"
     assert console(line).metrics == []
-    assert len(console(line, policy=ParsePolicy(console_metrics=True)).metrics) == 1
+    assert len(console(line, policy=ParsePolicy(alone=True)).metrics) == 1
 
 
 def test_a_rank_says_where_it_runs():

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from apps.core.errors import AppError
 from apps.ingest.wandb.parse import decode, read_records
+from apps.logs.domain.headers import Clock
 from workers.tailer.streams import first_stamp_ns, torchrun_files
 from workers.tailer.wandbfolders import wandb_files
 
@@ -102,10 +103,10 @@ def _edges_ns(file: Path) -> list[int]:
         head = handle.read(_EDGE_BYTES)
         handle.seek(max(0, file.stat().st_size - _EDGE_BYTES))
         tail = handle.read()
-    near_ns = file.stat().st_mtime_ns
+    clock = Clock(file.stat().st_mtime_ns)
     found = (
-        first_stamp_ns(head.split(b"\n"), near_ns=near_ns),
-        first_stamp_ns(tail.split(b"\n")[::-1], near_ns=near_ns),
+        first_stamp_ns(head.split(b"\n"), clock),
+        first_stamp_ns(tail.split(b"\n")[::-1], clock),
     )
     return [stamp for stamp in found if stamp is not None]
 

@@ -1,95 +1,129 @@
-"""`python -m workers.tailer --run KEY --node NAME --url URL --token-file F --state DIR ...`"""
+"""`python -m workers.tailer --run KEY --url URL --token-file F --state DIR --torchrun DIR ...`"""
 
 from __future__ import annotations
 
 import argparse
 import logging
+import os
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from apps.core.errors import AppError
 from workers import foreground
+from workers.tailer import check, openfiles, status, templates
 from workers.tailer.agent import Agent
 from workers.tailer.config import AgentConfig
+from workers.tailer.pathsources import (
+    LOGS,
+    PODS,
+    SLURM,
+    TASKS,
+    PathSource,
+    check_zone,
+    tasks_of,
+)
+from workers.tailer.settings import gather, guessed_node, parser
+
+SLURM_USUAL = ("slurm-%j.out", "slurm-%A_%a.out", "slurm-%j_%t.out", "%j_%t.out", "%j_%t.err")
+NAMELESS = ("torchrun", "console", "checkpoints", "tensorboard", "jsonl", "csv", "trainer_state")
+"""Sources whose paths do not say which run they are of."""
 
 
-def parser() -> argparse.ArgumentParser:
-    """The command line."""
-    words = argparse.ArgumentParser(
-        prog="python -m workers.tailer",
-        description="Follows the logs of one run on one node and sends them to Lastgood.",
+def config_of(
+    options: argparse.Namespace, environment: Mapping[str, str] | None = None
+) -> AgentConfig:
+    """The agent that flags, environment and file describe; AppError if something is wrong."""
+    environment = os.environ if environment is None else environment
+    given = gather(options, environment)
+    run, zone = given.get("run", ""), given.get("zone", "")
+    check_zone(zone, "zone")
+    sources = tuple(_path_sources(given, environment))
+    if not run:
+        _check_runs(given, sources)
+    return AgentConfig(
+        run=run,
+        node=given.get("node") or guessed_node(environment),
+        url=given.get("url", ""),
+        token="" if options.check else _token(given),
+        state_dir=Path(given.get("state", "")).absolute(),
+        torchrun=_absolute(given.get("torchrun", ())),
+        wandb=_absolute(given.get("wandb", ())),
+        console=_absolute(given.get("console", ())),
+        checkpoints=_absolute(given.get("checkpoints", ())),
+        tensorboard=_absolute(given.get("tensorboard", ())),
+        jsonl=_absolute(given.get("jsonl", ())),
+        csv=_absolute(given.get("csv", ())),
+        trainer_state=_absolute(given.get("trainer_state", ())),
+        logs=sources,
+        zone=zone,
+        once=given.get("once", False),
+        time_shift_ns=given.get("time_shift_ns", 0),
+        resume_step=given.get("resume_step"),
     )
-    words.add_argument(
-        "--run", default="", help="key of the run; without it each .wandb file is its own run"
-    )
-    words.add_argument("--node", required=True, help="name of this node")
-    words.add_argument("--url", required=True, help="address of Lastgood")
-    words.add_argument("--token-file", required=True, type=Path, help="token with scope ingest")
-    words.add_argument("--state", required=True, type=Path, help="folder for spool and offsets")
-    for name, what in (
-        ("torchrun", "log folder of torchrun (<id>/attempt_K/<local_rank>/stderr.log)"),
-        ("wandb", "a .wandb file, or a folder with run folders of W&B, also with folders wandb/"),
-        ("console", "what the launcher printed"),
-        ("checkpoints", "checkpoint_events.jsonl"),
-        ("tensorboard", "a TensorBoard event file, or a folder above such files"),
-        ("jsonl", "a file with one JSON object of metrics a line"),
-        ("csv", "a CSV file of metrics with a header line, or a folder above metrics.csv files"),
-        ("trainer-state", "trainer_state.json of Hugging Face, or the Trainer's output folder"),
-    ):
-        words.add_argument(
-            f"--{name}", action="append", default=[], type=Path, help=f"{what}; may be repeated"
-        )
-    words.add_argument("--once", action="store_true", help="send what is there and end")
-    words.add_argument("--resume-step", type=int, help="the step this start resumed from")
-    words.add_argument(
-        "--time-shift-ns", type=int, default=0, help="the server adds this to every time"
-    )
-    return words
 
 
-def config_of(options: argparse.Namespace) -> AgentConfig:
-    """The agent that the options describe; AppError if the token cannot be read."""
-    named = ("torchrun", "console", "checkpoints", "tensorboard", "jsonl", "csv", "trainer_state")
-    if not options.run and any(getattr(options, name) for name in named):
+def _check_runs(given: Mapping[str, Any], sources: Sequence[PathSource]) -> None:
+    """AppError for files whose paths name no run."""
+    nameless = [name for name in NAMELESS if given.get(name)]
+    for source in sources:
+        if source.kind != PODS and "run" not in source.template.names:
+            nameless.append(source.template.text)
+    if nameless:
         raise AppError(
-            "is missing: only .wandb files say which run they are of",
+            f"is missing: {nameless[0]} does not say which run it is of",
             where="--run",
-            hint="give --run KEY, or --wandb alone",
+            hint="give --run KEY, or only .wandb files, pods and templates with {run}",
         )
+
+
+def _path_sources(given: Mapping[str, Any], environment: Mapping[str, str]) -> Iterable[PathSource]:
+    """Files that templates find."""
+    for kind in (LOGS, SLURM, PODS):
+        for one in given.get(kind, ()):
+            said = {"path": one} if isinstance(one, str) else one
+            zone = said.get("zone", given.get("zone", ""))
+            tasks = said.get("tasks") or given.get("tasks") or tasks_of(environment)
+            if tasks not in TASKS:
+                raise AppError(f"is no kind of task: {tasks!r}", where="tasks", hint="rank or node")
+            check_zone(zone, f"zone of {said['path']}")
+            for text in _templates(kind, said["path"]):
+                template = templates.parse(text, slurm=kind == SLURM)
+                yield PathSource(kind, template, zone, tasks)
+
+
+def _templates(kind: str, text: str) -> Sequence[str]:
+    """What a folder stands for."""
+    named = "{" in text or "%" in text or "*" in text
+    if kind == SLURM and not named and Path(text).is_dir():
+        return [f"{text}/{usual}" for usual in SLURM_USUAL]
+    if kind == PODS and not named:
+        folder = text.rstrip("/")
+        last = templates.CONTAINERS if folder.endswith("containers") else templates.PODS
+        return [f"{folder}/{last}"]
+    return [text]
+
+
+def _token(given: Mapping[str, Any]) -> str:
+    for name in ("url", "state", "token_file"):
+        if not given.get(name):
+            raise AppError("is missing", where=f"--{name.replace('_', '-')}")
     try:
-        token = options.token_file.read_text(encoding="utf-8").strip()
+        found: str = given["token_file"].read_text(encoding="utf-8").strip()
     except OSError as error:
         raise AppError(
             f"cannot be read ({error.strerror})",
-            where=f"--token-file {options.token_file}",
+            where=f"--token-file {given['token_file']}",
             hint="make one with `manage.py token NAME --scope ingest`",
         ) from error
-    return AgentConfig(
-        run=options.run,
-        node=options.node,
-        url=options.url,
-        token=token,
-        state_dir=options.state.absolute(),
-        torchrun=_absolute(options.torchrun),
-        wandb=_absolute(options.wandb),
-        console=_absolute(options.console),
-        checkpoints=_absolute(options.checkpoints),
-        tensorboard=_absolute(options.tensorboard),
-        jsonl=_absolute(options.jsonl),
-        csv=_absolute(options.csv),
-        trainer_state=_absolute(options.trainer_state),
-        once=options.once,
-        time_shift_ns=options.time_shift_ns,
-        resume_step=options.resume_step,
-    )
+    return found
 
 
-def _absolute(paths: Sequence[Path]) -> tuple[Path, ...]:
+def _absolute(paths: Sequence[str]) -> tuple[Path, ...]:
     """Paths are names in the state folder, so they must not depend on the current folder."""
-    return tuple(path.absolute() for path in paths)
+    return tuple(Path(path).absolute() for path in paths)
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -97,25 +131,43 @@ def main(words: Sequence[str] | None = None) -> int:
     options = parser().parse_args(words)
 
     def follow(stop: threading.Event) -> int:
-        agent = Agent(config_of(options))
-        what = f"run {options.run}" if options.run else "W&B runs"
-        logging.getLogger(__name__).info("following %s on %s", what, options.node)
-        return _ended(agent.run(stop), options)
+        if options.health:
+            return _tell(*status.health(_state_dir(options)))
+        config = config_of(options)
+        if options.check:
+            return _tell(*check.report(config))
+        openfiles.FILES.limit = openfiles.allowed()
+        agent = Agent(config)
+        what = f"run {config.run}" if config.run else "the runs that its files name"
+        logging.getLogger(__name__).info("following %s on %s", what, config.node)
+        return _ended(agent.run(stop), config)
 
     return foreground.run(follow)
 
 
-def _ended(status: Mapping[str, Any], options: argparse.Namespace) -> int:
+def _state_dir(options: argparse.Namespace) -> Path:
+    found = gather(options, os.environ).get("state")
+    if found is None:
+        raise AppError("is missing", where="--state")
+    return Path(found)
+
+
+def _tell(lines: Sequence[str], well: bool) -> int:
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    return 0 if well else 1
+
+
+def _ended(said: Mapping[str, Any], config: AgentConfig) -> int:
     """0, or 1 if a one-time transfer leaves something behind."""
-    if not options.once:
+    if not config.once:
         return 0
-    for problem in status["unreadable_files"]:
+    for problem in said["unreadable_files"]:
         sys.stderr.write(f"{problem}\n")
-    if status["dead_letters"]:
+    if said["dead_letters"]:
         sys.stderr.write(
-            f"{status['dead_letters']} batches were refused; see {options.state / 'dead'}\n"
+            f"{said['dead_letters']} batches were refused; see {config.state_dir / 'dead'}\n"
         )
-    return 1 if status["dead_letters"] or status["unreadable_files"] else 0
+    return 1 if said["dead_letters"] or said["unreadable_files"] else 0
 
 
 if __name__ == "__main__":

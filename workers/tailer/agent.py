@@ -13,6 +13,7 @@ from workers.tailer import status
 from workers.tailer.collector import Collector
 from workers.tailer.config import AgentConfig
 from workers.tailer.launches import LaunchBook
+from workers.tailer.openfiles import FILES
 from workers.tailer.outbox import Mode
 from workers.tailer.sender import Sender
 from workers.tailer.server import Server
@@ -66,6 +67,8 @@ class Agent:
             "files": len(files),
             "unreadable_files": [file.unreadable for file in files if file.unreadable],
             "truncations": sum(file.cuts for file in files),
+            "stale_handles": sum(file.stale for file in files),
+            "open_files": len(FILES),
             "spool_batches": batches,
             "spool_bytes": size,
             "lag_s": round(status.age_s(head.path), 3) if head else 0.0,

@@ -16,12 +16,14 @@ from workers.tailer.frames import Content
 from workers.tailer.launches import LONELY_S, Launch, LaunchBook, Start
 from workers.tailer.logfile import LogFile, Origin, Piece
 from workers.tailer.outbox import Mode, Outbox, all_or_nothing
+from workers.tailer.pathsources import zone_offset_s
 from workers.tailer.sources import Sources
 from workers.tailer.spool import Spool
 from workers.tailer.streams import Discovery, LogStream, started_ns
 from workers.tailer.wandbfolders import REST_S, WandbStream
 
 log = logging.getLogger(__name__)
+SILENT_NS = 60_000_000_000
 LIVE_AFTER_NS = 120_000_000_000
 """A process that sends its run itself has announced it so long after its start (`wandb.init` gives
 up after 90 s): only then is the server asked whether it did."""
@@ -58,9 +60,12 @@ class Collector:
         Starts are registered and checkpoints told before the metrics that may speak about them.
         """
         self.waiting, self.error = False, ""
+        if mode.now:
+            for file in self.files():
+                file.hurry()
         found = self.found
         rounds: list[Callable[[], int]] = [
-            *(partial(self._logs, stream, mode) for stream in found.torchrun.values()),
+            *(partial(self._logs, stream, mode) for stream in found.logs.values()),
             *(partial(self._greet, stream) for stream in found.wandb.active.values()),
             *(partial(self._checkpoints, events, mode) for events in self._events),
             *(partial(self._wandb, stream, mode) for stream in found.wandb.active.values()),
@@ -82,7 +87,7 @@ class Collector:
 
     def files(self) -> Iterator[FollowedFile]:
         """All files that are followed."""
-        for stream in self.found.torchrun.values():
+        for stream in self.found.logs.values():
             yield from (file.file for file in stream.files.values())
         yield from (file.file for file in self.found.consoles.values())
         yield from (stream.file.file for stream in self.found.wandb.active.values())
@@ -91,27 +96,24 @@ class Collector:
 
     def _is_starting(self) -> bool:
         """Whether there are rank logs of a start that has not said anything yet."""
-        return any(
-            not self._book.knows(Start(self._config.run, stream.slot, stream.name))
-            for stream in self.found.torchrun.values()
-        )
+        return any(not self._book.knows(_start(stream)) for stream in self.found.logs.values())
 
     def _logs(self, stream: LogStream, mode: Mode) -> int:
         pending = sum(file.file.available() for file in stream.files.values())
         if not self._out.due(stream, pending, mode):
             return 0
-        launch = self._book.find(
-            Start(self._config.run, stream.slot, stream.name),
-            lambda: started_ns(stream, once=self._config.once),
-        )
+        launch = self._book.find(_start(stream), lambda: started_ns(stream, once=self._config.once))
         if launch is None:
             self.waiting = True
             return 0
         files = list(stream.files.values())
         stream.turn = (stream.turn + 1) % len(files)
-        return self._send_logs(files[stream.turn :] + files[: stream.turn], launch, mode)
+        files = files[stream.turn :] + files[: stream.turn]
+        return self._send_logs(files, launch, stream, mode)
 
-    def _send_logs(self, files: Sequence[LogFile], launch: Launch, mode: Mode) -> int:
+    def _send_logs(
+        self, files: Sequence[LogFile], launch: Launch, stream: LogStream, mode: Mode
+    ) -> int:
         made = 0
         while self._out.room():
             with all_or_nothing([file.file for file in files]):
@@ -119,10 +121,11 @@ class Collector:
                 if not pieces:
                     break
                 segments = [self._segment(piece) for piece in pieces]
-                header = self._out.header(launch.attempt) | {"segments": segments}
+                said = {"node": stream.node, "segments": segments}
+                header = self._out.header(launch.attempt) | said
                 lines = sum(piece.data.count(b"\n") + piece.partial for piece in pieces)
                 content = Content("logs", header, [piece.data for piece in pieces], lines)
-                self._out.keep(content, [file.file for file in files])
+                self._out.keep(content, [file.file for file in files], run=stream.run)
             made += 1
         return made
 
@@ -135,19 +138,35 @@ class Collector:
                 yield piece
 
     def _segment(self, piece: Piece) -> dict[str, Any]:
-        """The server's description of a piece. seen_ns is the event clock of the data, so that
-        the time shift brings it back to the agent's clock."""
-        now_ns = time.time_ns() - self._config.time_shift_ns
+        """The server's description of a piece."""
+        origin = piece.origin
         segment = {
-            "source": piece.origin.source,
-            "local_rank": piece.origin.local_rank,
-            "channel": piece.origin.channel,
+            "source": origin.source,
+            "local_rank": origin.local_rank,
+            "channel": origin.channel,
             "offset": piece.offset,
             "bytes": len(piece.data),
             "generation": piece.generation,
-            "seen_ns": piece.modified_ns if self._config.once else now_ns,
+            "seen_ns": self._seen_ns(piece),
         }
-        return segment | {"partial": True} if piece.partial else segment
+        further = {
+            "partial": piece.partial or None,
+            "rank": origin.rank,
+            "zone_offset_s": zone_offset_s(origin.zone, piece.modified_ns / 1e9) or None,
+            "tasks_are_ranks": origin.tasks_are_ranks or None,
+            "alone": origin.alone or None,
+        }
+        return segment | {name: value for name, value in further.items() if value is not None}
+
+    def _seen_ns(self, piece: Piece) -> int:
+        """When the lines were written, as far as the agent knows: now, or the time of the last
+        change of a file that has been silent. Less the time shift it is the event clock of the
+        data, so that the shift brings it back to the agent's clock."""
+        now_ns = time.time_ns()
+        if self._config.once:
+            return piece.modified_ns
+        old = abs(now_ns - piece.modified_ns) > SILENT_NS
+        return (piece.modified_ns if old else now_ns) - self._config.time_shift_ns
 
     def _consoles(self, mode: Mode) -> int:
         """The launcher's output belongs to the node's newest start; without one it is a start."""
@@ -156,18 +175,17 @@ class Collector:
             return 0
         slot = f"torchrun:{self._config.node}"
         quiet = mode.final or all(file.file.quiet_s() > LONELY_S for file in files)
+        name = f"{self._config.node}/{files[0].origin.source}"
+        alone = LogStream(self._config.run, self._config.node, slot, name, self.found.consoles)
         launch = self._book.newest(slot)
         if launch is None and (quiet or not self._config.torchrun):
-            alone = LogStream(slot, f"{self._config.node}/{files[0].origin.source}")
-            alone.files = self.found.consoles
             launch = self._book.find(
-                Start(self._config.run, alone.slot, alone.name),
-                lambda: started_ns(alone, once=self._config.once),
+                _start(alone), lambda: started_ns(alone, once=self._config.once)
             )
         if launch is None:
             self.waiting = True
             return 0
-        return self._send_logs(files, launch, mode)
+        return self._send_logs(files, launch, alone, mode)
 
     def _wandb(self, stream: WandbStream, mode: Mode) -> int:
         file = stream.file
@@ -235,7 +253,7 @@ class Collector:
         return made
 
     def _expects_launch(self) -> bool:
-        return bool(self._config.torchrun or self._config.wandb)
+        return bool(self._config.torchrun or self._config.logs or self._config.wandb)
 
     def _send_event(self, piece: Piece, events: LogFile) -> int:
         """One batch for one line; the start it belongs to is the newest one at its time."""
@@ -249,3 +267,7 @@ class Collector:
         content = self._out.checkpoint(event, launch.attempt if launch else None)
         self._out.keep(content, [events.file])
         return 1
+
+
+def _start(stream: LogStream) -> Start:
+    return Start(stream.run, stream.slot, stream.name, node=stream.node)

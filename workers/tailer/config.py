@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from workers.tailer.pathsources import PathSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +38,13 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class AgentConfig:
-    """One agent: one run, one node. run "": `.wandb` files only, each of the run with its W&B id.
+    """One agent on one node. run "": that of each file, as its path says (`.wandb`, `logs`).
 
     torchrun: log folders of torchrun. wandb: files, or folders that will hold them. console:
     what the launcher printed. checkpoints: JSON-lines files of checkpoint events. tensorboard:
     event files, or folders above them. jsonl, csv: files with a row of metrics a line; csv also a
     folder above `metrics.csv` files. trainer_state: the file of Hugging Face's Trainer, or its
-    output folder.
+    output folder. logs: files that templates find (pathsources.py). zone: of stamps without one.
     once: the files are complete; send everything and end. time_shift_ns: the server adds it to
     every time in the data (replays, wrong clocks). resume_step: the step this start resumed from.
     """
@@ -58,6 +62,8 @@ class AgentConfig:
     jsonl: tuple[Path, ...] = ()
     csv: tuple[Path, ...] = ()
     trainer_state: tuple[Path, ...] = ()
+    logs: tuple[PathSource, ...] = ()
+    zone: str = ""
     once: bool = False
     time_shift_ns: int = 0
     resume_step: int | None = None

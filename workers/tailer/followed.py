@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import logging
 import os
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from workers.tailer.openfiles import FILES
+
+log = logging.getLogger(__name__)
 HEAD_BYTES = 64
 CLOSE_AFTER_S = 30.0
+QUIET_SHARE, LONGEST_PAUSE_S = 0.05, 2.0
+"""A file is looked at again after that share of the time it was silent: thousands of silent files
+cost next to nothing, and the last words of a process are two seconds late at most."""
+_STALE = {errno.ESTALE, errno.EIO, errno.ENXIO, errno.EBADF, errno.ETIMEDOUT}
+_GONE = {errno.ENOENT, errno.ENOTDIR}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +51,9 @@ class FollowedFile:
 
     A rotated file is read to its end before its successor: through the open handle, or after a
     restart by its inode in the same folder. What a truncation removed unread is lost and counted
-    in `cuts`. unreadable: why the file cannot be opened, "" if it can.
+    in `cuts`, and so is what was removed before it was read. unreadable: why the file cannot be
+    opened or read now, "" if it can; it is tried again. stale: how often a handle stopped working
+    (a file server that was away) and was opened again.
     """
 
     def __init__(self, path: Path, place: Place | None = None) -> None:
@@ -48,6 +61,8 @@ class FollowedFile:
         self.place = place or Place()
         self.cuts = 0
         self.unreadable = ""
+        self.stale = 0
+        self._next_look_s = 0.0
         self._handle: int | None = None
         self._size = -1
         self._changed_s = time.monotonic()
@@ -63,13 +78,44 @@ class FollowedFile:
         return self.path.stat().st_mtime_ns
 
     def available(self) -> int:
-        """Bytes that can be read now; notices truncation and rotation."""
+        """Bytes that can be read now; notices truncation and rotation.
+
+        0 for a file that cannot be looked at: `unreadable` says why.
+        """
+        if time.monotonic() < self._next_look_s:
+            return 0
+        try:
+            left = self._look()
+        except OSError as error:
+            self.failed(error)
+            left = 0
+        if left == 0:
+            pause_s = min(self.quiet_s() * QUIET_SHARE, LONGEST_PAUSE_S)
+            self._next_look_s = time.monotonic() + pause_s
+        return left
+
+    def hurry(self) -> None:
+        """Look again now, however long the file was silent."""
+        self._next_look_s = 0.0
+
+    def failed(self, error: OSError) -> None:
+        """A handle that cannot be used any more is given back; the next look opens the file."""
+        said = f"{self.path}: {error.strerror}"
+        if said != self.unreadable:
+            log.warning("%s (it is tried again)", said)
+        self.unreadable = said
+        self.stale += error.errno in _STALE and self._handle is not None
+        self.close()
+
+    def _look(self) -> int:
         if self._handle is None and not self._open():
             return 0
+        FILES.used(self)
         left = self._left()
+        self.unreadable = ""
         if left == 0 and self.superseded():
             self.close()
-            return self.available()
+            return self._look()
         if left == 0 and self.quiet_s() > CLOSE_AFTER_S:
             self.close()
         return left
@@ -94,25 +140,37 @@ class FollowedFile:
 
     def superseded(self) -> bool:
         """Whether the path now names another file that has content: this one will not grow."""
-        try:
-            now = self.path.stat()
-        except OSError:
+        now = _stat(self.path)
+        if now is None:
             return False
         return (now.st_dev, now.st_ino) != self._identity() and now.st_size > 0
 
     def close(self) -> None:
         """Give the handle back; the next available() opens the file again if it has changed."""
         if self._handle is not None:
-            os.close(self._handle)
-            self._handle = None
+            handle, self._handle = self._handle, None
+            FILES.closed(self)
+            with contextlib.suppress(OSError):
+                os.close(handle)
 
     def _identity(self) -> tuple[int, int]:
         return self.place.device, self.place.inode
 
     def _descriptor(self) -> int:
+        """The handle; opened again if others needed its place."""
         if self._handle is None:
-            raise ValueError(f"{self.path} is not open")
+            same = self._identity_of(self.path) == self._identity()
+            path = self.path if same else self._sibling()
+            if path is None:
+                raise OSError(errno.ESTALE, "was replaced while it was read")
+            self._handle = os.open(path, os.O_RDONLY)
+            FILES.used(self)
         return self._handle
+
+    @staticmethod
+    def _identity_of(path: Path) -> tuple[int, int] | None:
+        now = _stat(path)
+        return None if now is None else (now.st_dev, now.st_ino)
 
     def _left(self) -> int:
         size = os.fstat(self._descriptor()).st_size
@@ -129,28 +187,32 @@ class FollowedFile:
 
     def _open(self) -> bool:
         """Open the file that `place` speaks of, or its successor; False if there is nothing new."""
-        try:
-            now = self.path.stat()
-        except OSError:
+        now = _stat(self.path)
+        if now is None:
             return False
         known = self.place.inode != 0
         same = (now.st_dev, now.st_ino) == self._identity()
         if same and now.st_size == self.place.offset:
+            self.unreadable = ""
             return False
-        if known and not same and (older := self._sibling()) is not None:
-            self._handle = os.open(older, os.O_RDONLY)
-            if os.fstat(self._handle).st_size > self.place.offset and self._same_head():
-                return True
-            self.close()
-        try:
-            self._handle = os.open(self.path, os.O_RDONLY)
-        except OSError as error:
-            self.unreadable = f"{self.path}: {error.strerror}"
-            return False
-        self.unreadable = ""
+        if known and not same and self._open_sibling():
+            return True
+        self._handle = os.open(self.path, os.O_RDONLY)
         if not known or not same:
             self._begin_generation(os.fstat(self._handle), first=not known)
         return True
+
+    def _open_sibling(self) -> bool:
+        """Open the file that was renamed, if it has more to read."""
+        older = self._sibling()
+        if older is None:
+            self.cuts += self._size > self.place.offset
+            return False
+        self._handle = os.open(older, os.O_RDONLY)
+        if os.fstat(self._handle).st_size > self.place.offset and self._same_head():
+            return True
+        self.close()
+        return False
 
     def _begin_generation(self, now: os.stat_result, *, first: bool = False) -> None:
         number = 0 if first else self.place.generation + 1
@@ -159,10 +221,20 @@ class FollowedFile:
     def _sibling(self) -> Path | None:
         """Where a rotation has put the file (`stdout.log` -> `stdout.log.1`)."""
         try:
-            with os.scandir(self.path.parent) as entries:
+            with os.scandir(self.path.resolve().parent) as entries:
                 for entry in entries:
                     if entry.inode() == self.place.inode and entry.is_file():
                         return Path(entry.path)
         except OSError:
             return None
         return None
+
+
+def _stat(path: Path) -> os.stat_result | None:
+    """What a path names; None if there is nothing. Raises OSError for other reasons."""
+    try:
+        return path.stat()
+    except OSError as error:
+        if error.errno in _GONE:
+            return None
+        raise

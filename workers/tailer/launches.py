@@ -28,7 +28,7 @@ class Start:
     """One start of a run. slot: what runs once per attempt. name: stable id of it in its slot.
 
     unless_live: it is not to be registered if the server receives the run from its process.
-    resume_step: the step it says that it goes on from.
+    resume_step: the step it says that it goes on from. node: if it is not the agent's own.
     """
 
     run: str
@@ -36,6 +36,7 @@ class Start:
     name: str
     unless_live: bool = False
     resume_step: int | None = None
+    node: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,7 @@ class LaunchBook:
                 "slot": start.slot,
                 "launch": start.name,
                 "started_ns": started_ns,
-                "node": self._config.node,
+                "node": start.node or self._config.node,
                 "resume_step": self._config.resume_step
                 if start.resume_step is None
                 else start.resume_step,

@@ -11,11 +11,17 @@ from workers.tailer.followed import FollowedFile, Place
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a log file is. source: stable id that the server keeps. local_rank: None = console."""
+    """What a log file is. source: stable id that the server keeps. local_rank, rank: of the one
+    process that writes it, if the path says it. zone: of its stamps without one
+    (pathsources.py). tasks_are_ranks, alone: as in docs/ingest.md."""
 
     source: str
     channel: str
     local_rank: int | None = None
+    rank: int | None = None
+    zone: str = ""
+    tasks_are_ranks: bool = False
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +59,16 @@ class LogFile:
         """The next lines, about `budget_bytes` of them, and move on; None if there are none.
 
         An unfinished line is taken when it cannot grow (final, or the file was rotated), after
-        idle_s of silence unless patient, or at line_bytes; then the piece is partial.
+        idle_s of silence unless patient, or at line_bytes; then the piece is partial. A file that
+        cannot be read gives None, and says why.
         """
+        try:
+            return self._take(budget_bytes, final=final)
+        except OSError as error:
+            self.file.failed(error)
+            return None
+
+    def _take(self, budget_bytes: int, *, final: bool) -> Piece | None:
         left = self.file.available()
         if left == 0:
             return None

@@ -236,7 +236,8 @@ class Sources:
         return launch.attempt if launch else None
 
     def _joins(self, stream: SourceStream) -> bool:
-        return bool(self._config.torchrun or self._config.wandb or stream.joins)
+        config = self._config
+        return bool(config.torchrun or config.logs or config.wandb or stream.joins)
 
     def _launch_beside(self, stream: SourceStream, time_ns: int) -> Launch | None:
         """The start that others announce and that ran at a time of the data."""

@@ -24,6 +24,7 @@ class Segment(msgspec.Struct, frozen=True):
 
     rank: global, of the one process that wrote it all. zone_offset_s: of its stamps without a
     zone, seconds east of UTC. tasks_are_ranks: its `N: ` labels (srun --label) are global ranks.
+    alone: a console is all there is of its processes.
     """
 
     source: Annotated[str, msgspec.Meta(min_length=1, max_length=500, pattern=frames.NO_NUL)]
@@ -37,6 +38,7 @@ class Segment(msgspec.Struct, frozen=True):
     rank: Annotated[int, _INT4] | None = None
     zone_offset_s: Annotated[int, _DAY_S] = 0
     tasks_are_ranks: bool = False
+    alone: bool = False
 
 
 class _Header(msgspec.Struct, frozen=True):

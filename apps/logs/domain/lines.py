@@ -16,7 +16,7 @@ from apps.logs.domain.facts import Placement, placement, rank_metrics, step_of
 from apps.logs.domain.headers import Clock, Headers, read_headers
 from apps.logs.domain.joblines import JobLines, formats_in, job_rows
 from apps.logs.domain.pieces import RawLines, mark, raw_lines
-from apps.logs.domain.segments import CONSOLE, TEE, ParsedSegment, ParsePolicy, SegmentMeta
+from apps.logs.domain.segments import CONSOLE, STDOUT, TEE, ParsedSegment, ParsePolicy, SegmentMeta
 from apps.logs.domain.table import LineTable
 from apps.logs.domain.tracebacks import Tracebacks
 
@@ -55,7 +55,7 @@ class _Parser:
         self.policy = policy
         self.carry = _fitting(meta)
         self.tee = meta.channel == CONSOLE
-        self.ranked_metrics = not self.tee or policy.console_metrics
+        self.ranked_metrics = not self.tee or policy.alone
         self.tracebacks = Tracebacks(self.carry.open if self.carry else {})
         self.ranks = dict(self.carry.ranks if self.carry else ())
         self.metrics: list[MetricRow] = []
@@ -161,7 +161,8 @@ class _Parser:
         local = heads.local_rank
         channel = [meta.channel] * len(texts)
         if self.tee:
-            channel = [TEE if rank is not None else CONSOLE for rank in local]
+            own = STDOUT if self.policy.alone else TEE
+            channel = [own if rank is not None else CONSOLE for rank in local]
         elif meta.local_rank is not None:
             local = [meta.local_rank if rank is None else rank for rank in local]
         severity = self.severities(heads, local)
@@ -200,7 +201,8 @@ class _Parser:
             table.severity[index] = before.severity
             table.rank[index], table.local_rank[index] = before.rank, before.local_rank
             if self.tee:
-                table.channel[index] = CONSOLE if before.local_rank is None else TEE
+                own = STDOUT if self.policy.alone else TEE
+                table.channel[index] = CONSOLE if before.local_rank is None else own
         said = mark(number) if table.text[index] else ""
         table.text[index] = said + table.text[index]
         table.message_at[index] = len(said)

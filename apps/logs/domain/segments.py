@@ -13,6 +13,7 @@ from apps.logs.domain.table import LineTable
 
 CONSOLE = "console"
 TEE = "tee"
+STDOUT = "stdout"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,14 +47,14 @@ class SegmentMeta:
 class ParsePolicy:
     """Switches of the parser.
 
-    zone_offset_s: seconds east of UTC of stamps without a zone. console_metrics: also take
-    per-rank metrics from console lines (off: they repeat the rank files). tasks_are_ranks: the
-    `N: ` labels of a console are global ranks (one Slurm task per rank), not local ones.
+    zone_offset_s: seconds east of UTC of stamps without a zone. tasks_are_ranks: the `N: ` labels
+    of a console are global ranks (one Slurm task per rank), not local ones. alone: a console is
+    all there is of its processes, so that their lines and numbers are no copies of rank files.
     """
 
     zone_offset_s: int = 0
-    console_metrics: bool = False
     tasks_are_ranks: bool = False
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)

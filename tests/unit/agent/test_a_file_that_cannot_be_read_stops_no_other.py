@@ -22,11 +22,36 @@ def test_a_failing_disk_under_one_file_loses_nothing_of_the_other(server, tmp_pa
 
     monkeypatch.setattr(FollowedFile, "read", read)
     with Running(config(server, tmp_path)) as running:
-        wait_until(lambda: "Input/output error" in running.agent.status()["error"])
+        wait_until(lambda: server.files().get(FIRST) == lines(0, 20))
+        (told,) = wait_until(lambda: running.agent.status()["unreadable_files"])
+        assert told == f"{log_path(tmp_path, rank=1)}: Input/output error"
         broken[0] = False
         wait_until(lambda: len(server.files()) == 2)
 
     assert server.files() == {FIRST: lines(0, 20), SECOND: lines(0, 20)}
+    assert running.status["unreadable_files"] == []
+    assert running.status["stale_handles"] >= 1
+
+
+def test_a_file_server_that_was_away_is_asked_again(server, tmp_path, monkeypatch):
+    append(log_path(tmp_path), lines(0, 20))
+    real, stale = os.fstat, [False]
+
+    def fstat(handle):
+        if stale[0]:
+            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+        return real(handle)
+
+    with Running(config(server, tmp_path)) as running:
+        wait_until(lambda: server.files().get(FIRST) == lines(0, 20))
+        monkeypatch.setattr("workers.tailer.followed.os.fstat", fstat)
+        stale[0] = True
+        append(log_path(tmp_path), lines(20, 40))
+        wait_until(lambda: running.agent.status()["unreadable_files"])
+        stale[0] = False
+        wait_until(lambda: server.files().get(FIRST) == lines(0, 40))
+
+    assert running.status["stale_handles"] >= 1
 
 
 def test_an_unreadable_wandb_file_does_not_stop_the_logs(server, tmp_path):
@@ -35,9 +60,9 @@ def test_an_unreadable_wandb_file_does_not_stop_the_logs(server, tmp_path):
     folder.mkdir(parents=True)
     with Running(config(server, tmp_path, wandb=(tmp_path / "wandb",))) as running:
         wait_until(lambda: server.files().get(FIRST) == lines(0, 20))
-        wait_until(lambda: running.agent.status()["error"])
+        (told,) = wait_until(lambda: running.agent.status()["unreadable_files"])
 
-    assert "Is a directory" in running.status["error"]
+    assert told == f"{folder}: Is a directory"
 
 
 def test_a_file_without_permission_is_named(server, tmp_path, monkeypatch):

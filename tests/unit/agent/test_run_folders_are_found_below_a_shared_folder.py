@@ -194,7 +194,7 @@ def test_other_sources_need_a_run_key(tmp_path):
     token.write_text("secret")
     words = ["--node", "n", "--url", "http://x", "--token-file", str(token), "--state", "s"]
     assert config_of(parser().parse_args([*words, "--wandb", "w"])).run == ""
-    with pytest.raises(AppError, match=r"only \.wandb files say which run they are of"):
+    with pytest.raises(AppError, match="torchrun does not say which run it is of"):
         config_of(parser().parse_args([*words, "--torchrun", "t"]))
 
 

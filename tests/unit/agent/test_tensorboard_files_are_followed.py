@@ -178,7 +178,7 @@ def test_a_start_whose_logs_are_still_empty_is_waited_for(server, tmp_path):
     with Running(config(server, tmp_path, tensorboard=(tmp_path / "tb",))) as running:
         wait_until(lambda: server.launches)
         new.touch()
-        wait_until(lambda: len(running.agent._collector.found.torchrun) == 2)
+        wait_until(lambda: len(running.agent._collector.found.logs) == 2)
         append(event_file(tmp_path), framed([version(), scalar(1, 1.0)]))
         streams = running.agent._collector.sources._streams
         wait_until(lambda: any(stream.early for stream in list(streams.values())))

@@ -12,6 +12,7 @@ from apps.api.kept import router as kept
 from apps.api.logs import router as logs
 from apps.api.names import router as names
 from apps.api.orders import router as orders
+from apps.api.patterns import router as patterns
 from apps.api.renderer import StrictJson, StrictParser
 from apps.api.runs import router as runs
 from apps.api.stops import router as stops
@@ -49,5 +50,6 @@ api.add_router("", kept, tags=["logs"])
 api.add_router("", logs, tags=["logs"])
 api.add_router("", names, tags=["names"])
 api.add_router("", orders, tags=["rollback"])
+api.add_router("", patterns, tags=["logs"])
 api.add_router("", stops, tags=["stop"])
 api.add_router("", ingest, tags=["ingest"])

@@ -142,6 +142,15 @@ def live_incidents(run_id: int, attempt: int, resolved_after_ns: int) -> list[In
     return [_info(row) for row in rows[:MAX_LIVE]][::-1]
 
 
+def onset_ns(run_id: int, attempt: int) -> int | None:
+    """When the earliest incident of an attempt began; None if it has none.
+
+    -- uses ix_incident_attempt
+    """
+    rows = Incident.objects.filter(run_id=run_id, attempt=attempt).order_by("onset_time_ns")
+    return rows.values_list("onset_time_ns", flat=True).first()
+
+
 def homes(run_id: int, keys: Sequence[str]) -> set[int]:
     """The incidents that already hold a finding with one of these keys. -- uses the primary key"""
     rows = Finding.objects.filter(run_id=run_id, key__in=keys, incident_id__isnull=False)

@@ -25,6 +25,8 @@ PAGES = [
     "/runs/boom/logs/?q=level%3E%3Derror+rank:5,6+boom&attempt=0",
     "/runs/boom/logs/ranks/",
     "/runs/boom/logs/ranks/?q=rank:0-3&sort=silent",
+    "/runs/boom/logs/patterns/",
+    "/runs/boom/logs/patterns/?show=new&level=error&rank=0-3&page=2",
     "/runs/boom/checkpoints/",
     "/runs/boom/series/?row=loss",
     "/runs/boom/layers/",

@@ -15,6 +15,7 @@ PATHS = [
     "runs/boom/layers",
     "runs/boom/logs",
     "runs/boom/ranks",
+    "runs/boom/patterns",
     "runs/boom/checkpoints",
     "runs/boom/orders",
     "runs/boom/ingest",

@@ -6,15 +6,11 @@ from apps.core.records import Severity
 from apps.logs.models import OrdinaryTemplate
 from apps.logs.patterns import SETTLED_NS, PatternQuery, learn_ordinary, read_patterns
 from apps.logs.store import ordinary as ordinary_store
-from apps.logs.store import write_lines
 from apps.runs import store as runs
 from apps.runs.models import Run
-from tests.log_samples import parse
+from tests.pattern_samples import HOUR_NS, NOON_NS, say
 
 pytestmark = pytest.mark.django_db
-
-NOON_NS = 1_795_953_600_000_000_000
-HOUR_NS = 3_600_000_000_000
 
 
 @pytest.fixture
@@ -22,18 +18,6 @@ def run_id():
     run_id = runs.ensure_run("r")
     Run.objects.filter(pk=run_id).update(project="llm", world_size=8)
     return run_id
-
-
-def say(run_id, *lines, attempt=0, node="gpu-a01"):
-    """lines: (hour after noon, rank, level, message)"""
-    text = "".join(
-        f"2026-11-29 {12 + hour}:00:{rank:02} [{level}] [rank{rank}] {message}\n"
-        for hour, rank, level, message in lines
-    )
-    if runs.attempt(run_id, attempt) is None:
-        runs.open_attempt(run_id, attempt, NOON_NS)
-    parsed = parse(text, node=node, source=f"{len(text)}/{attempt}")
-    write_lines(run_id, attempt, node, [parsed], batch_id="b")
 
 
 def found(run_id, attempt=0, **asked):

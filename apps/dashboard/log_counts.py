@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from apps.ingest import services as ingest
 
+_Row = tuple[tuple[str, ...], str, str, str]
+
 
 @dataclass(frozen=True, slots=True)
 class Count:
@@ -18,18 +20,27 @@ class Count:
     tone: str = ""
 
 
-_ALWAYS = (
-    ("lines", "lines", "stored of this run, all attempts", ""),
-    ("dropped_lines", "dropped", "refused or dropped; the ingest page has the reasons", "warn"),
-    ("gaps", "gaps", "stretches of files that never came", "warn"),
-    ("late_lines", "late", "came long after younger lines; they stand where they belong", ""),
+_ALWAYS: tuple[_Row, ...] = (
+    (("lines",), "lines", "stored of this run, all attempts", ""),
+    (("bad_lines", "dropped_lines"), "dropped", "could not be read, or were not kept", "warn"),
+    (("gaps",), "gaps", "stretches of files that never came", "warn"),
+    (("late_lines",), "late", "came long after younger lines; they stand where they belong", ""),
 )
-_IF_ANY = (
-    ("repeated_lines", "repeated", "came again and were stored once", ""),
-    ("invalid_utf8_bytes", "undecodable bytes", "no UTF-8; kept as they came", ""),
-    ("truncated_lines", "cut", "longer than a line may be; split, with a mark", "warn"),
-    ("partial_lines", "unfinished", "sent in parts and joined", ""),
+_IF_ANY: tuple[_Row, ...] = (
+    (("repeated_lines",), "repeated", "came again and were stored once", ""),
+    (("invalid_utf8_bytes",), "undecodable bytes", "no UTF-8; kept as they came", ""),
+    (
+        ("long_lines", "truncated_lines"),
+        "long",
+        "longer than a line may be; split, with a mark",
+        "",
+    ),
+    (("partial_lines",), "unfinished", "sent in parts and joined", ""),
+    (("unreadable_times",), "without time", "their time could not be read: that of arrival", ""),
+    (("sources_refused",), "files too many", "beyond the bound; their lines are in one", "warn"),
+    (("lines_of_unknown_attempt",), "of an unknown attempt", "shown in the newest one", "warn"),
 )
+"""(counters that are added up, word, explanation, tone if not zero)"""
 
 
 def counts(run_id: int) -> Sequence[Count]:
@@ -39,8 +50,13 @@ def counts(run_id: int) -> Sequence[Count]:
 
 def counted(counters: Mapping[str, int]) -> list[Count]:
     """The same of the counters of a run."""
-    shown = [(*one, counters.get(one[0], 0)) for one in _ALWAYS]
-    shown += [(*one, counters[one[0]]) for one in _IF_ANY if counters.get(one[0])]
+    always = [(row, _sum(row, counters)) for row in _ALWAYS]
+    further = [(row, total) for row in _IF_ANY if (total := _sum(row, counters))]
     return [
-        Count(value, word, title, tone if value else "") for _, word, title, tone, value in shown
+        Count(total, word, title, tone if total else "")
+        for (_, word, title, tone), total in (*always, *further)
     ]
+
+
+def _sum(row: _Row, counters: Mapping[str, int]) -> int:
+    return sum(counters.get(name, 0) for name in row[0])

@@ -25,6 +25,7 @@ from apps.dashboard.views import number
 from apps.logs import search
 from apps.logs import store as log_store
 from apps.logs.domain.cursor import BadCursor
+from apps.logs.store.overview import LATE_NS
 from apps.runs import store as runs
 from apps.runs.records import AttemptInfo
 
@@ -95,6 +96,7 @@ def _state(asked: Question, attempt: AttemptInfo | None, found: log_page.Found |
         "partial": bool(found and found.partial),
         "paged": bool(asked.ask.after or asked.ask.before or asked.ask.at),
         "running": attempt is not None and attempt.state == "running",
+        "late_ns": str(LATE_NS),
         "mark": log_store.newest_chunk(asked.run.id),
         "page": reverse("logs", args=[asked.run.key]),
         "urls": {name: reverse(f"log_{name}", args=[asked.run.key]) for name in names},

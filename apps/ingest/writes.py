@@ -162,6 +162,7 @@ def write_logs(envelope: Envelope, batch: LogBatch) -> Written:
     counts = {
         **told.counts,
         "lines": done.lines,
+        "late_lines": done.late_lines,
         "repeated_lines": done.skipped_lines,
         "gaps": done.gaps,
         "job_lines": len(done.job_rows),

@@ -13,7 +13,8 @@ from apps.core.records import MetricRow, Severity
 
 @dataclass(frozen=True, slots=True)
 class LinesWritten:
-    """What one batch added. gaps: holes it opened; skipped_lines: were stored already.
+    """What one batch added. gaps: holes it opened; skipped_lines: were stored already; late_lines:
+    came long after younger ones.
 
     last_ns, last_step: newest of the new lines of ranks; None if there is none. rank_rows,
     job_rows: what new lines tell of one rank, and of the whole job, each once. job_copies: the
@@ -25,6 +26,7 @@ class LinesWritten:
     warnings: int = 0
     gaps: int = 0
     skipped_lines: int = 0
+    late_lines: int = 0
     last_ns: int | None = None
     last_step: int | None = None
     rank_rows: tuple[MetricRow, ...] = ()

@@ -24,6 +24,7 @@ const empty = find("[data-empty]");
 const page = {
   asked: state,
   urls: state.urls,
+  lateNs: state.late_ns,
   scroller,
   searching: false,
   cursors: { older: state.older, newer: state.newer },

@@ -4,7 +4,6 @@ import { compare } from "./logs_rows.js";
 import { json } from "./logs_stream.js";
 
 const TICK_MS = 1000;
-const LATE_NS = 5_000_000_000n;
 const NEAR_PX = 24;
 const MOST_HELD = 2000;
 
@@ -92,6 +91,7 @@ export class Follow {
 
   take(lines) {
     const { rows } = this.page;
+    const pinned = this.on && this.pinned();
     const last = rows.last?.dataset;
     const unknown = lines.filter((line) => !rows.known.has(line.at));
     const behind = (line) => last && compare(asData(line), last) < 0;
@@ -102,7 +102,10 @@ export class Follow {
     this.held.sort((a, b) => compare(asData(a), asData(b)));
     this.over ||= this.held.length > MOST_HELD;
     if (this.over) this.held = [];
-    if (this.on && this.pinned()) this.release();
+    if (pinned) {
+      this.release();
+      this.page.toEnd();
+    }
     this.show();
   }
 
@@ -111,7 +114,7 @@ export class Follow {
 
   mark_late(nodes, last) {
     for (const node of nodes) {
-      if (BigInt(last.ns) - BigInt(node.dataset.ns) < LATE_NS) continue;
+      if (BigInt(last.ns) - BigInt(node.dataset.ns) < BigInt(this.page.lateNs)) continue;
       node.classList.add("late");
       node.querySelector(".t").title = "came late: younger lines were shown before it";
       this.late += 1;

@@ -6,7 +6,7 @@ import { axis, pen, pointing } from "./logs_axis.js";
 const HEIGHT = 58;
 const TOP = 12;
 export const COLOURS = {
-  debug: "var(--level-low)", info: "var(--level-low)", warning: "var(--amber)", error: "var(--critical)", critical: "var(--text)",
+  debug: "var(--level-low)", info: "var(--level-low)", warning: "var(--level-warn)", error: "var(--level-error)", critical: "var(--level-critical)",
 };
 
 export class Pulse {

@@ -40,6 +40,13 @@ def test_batches_that_come_in_the_wrong_order_lose_nothing():
     assert sorted(stored()) == ALL
 
 
+def test_lines_that_come_long_after_younger_ones_are_counted():
+    first = send("2026-11-29 12:00:20 a\n2026-11-29 11:00:00 b\n")
+    late = send("2026-11-29 12:00:09 c\n2026-11-29 12:00:11 d\n", node="gpu-a01")
+    assert (first.late_lines, late.late_lines) == (0, 1)
+    assert send("2026-11-29 12:00:00 e\n", attempt=1).late_lines == 0
+
+
 def test_a_rotated_file_starts_again():
     send(numbered(0, 3))
     send(numbered(3, 6), generation=1)

@@ -97,6 +97,7 @@ def _write_node(
     counts.update(
         {
             "lines": done.lines,
+            "late_lines": done.late_lines,
             "job_lines": len(done.job_rows),
             "job_lines_copied": done.job_copies,
             "job_lines_without_step": sum(part.unplaced_job_lines for part in parsed),

@@ -11,6 +11,9 @@ from apps.logs.models import Chunk
 OVERLAP = 64
 """Chunk numbers are taken before the commit: this many below the newest may still appear."""
 MAX_ARRIVALS = 1_000
+LATE_NS = 10_000_000_000
+"""A line is late if lines so much younger had been stored before it. Hosts that send once a second
+and whose clocks differ by some seconds are not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,16 @@ def newest_chunk(run_id: int) -> int:
     """The highest number of a chunk of the run; 0 if there is none. -- uses the primary key"""
     rows = Chunk.objects.filter(run_id=run_id).order_by("-chunk_id")
     return rows.values_list("chunk_id", flat=True).first() or 0
+
+
+def late_before_ns(run_id: int, attempt: int) -> int | None:
+    """Lines that come now and are older than this are late; None for the first lines of an attempt.
+
+    -- uses ix_chunk_last
+    """
+    newest = Chunk.objects.filter(run_id=run_id, attempt=attempt).order_by("-last_ns")
+    last_ns = newest.values_list("last_ns", flat=True).first()
+    return None if last_ns is None else last_ns - LATE_NS
 
 
 def extent(run_id: int, attempt: int) -> tuple[int, int] | None:

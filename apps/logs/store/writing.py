@@ -15,6 +15,7 @@ from apps.logs.domain.lines import CONSOLE, TEE, ParsedSegment
 from apps.logs.domain.ranks import RankState, SlotKey, fold_lines, fold_placements
 from apps.logs.domain.table import LineTable
 from apps.logs.records import LinesWritten
+from apps.logs.store import overview
 from apps.logs.store.chunkrows import ChunkOwner, PackedChunk, add_chunks
 from apps.logs.store.files import FileKey, OpenFile, lock_files, save_files
 from apps.logs.store.pulse import add_pulse
@@ -86,6 +87,7 @@ def write_lines(
         files=lock_files(run_id, attempt, place, segments),
         states=load_states(run_id, attempt, place),
     )
+    late_before_ns = overview.late_before_ns(run_id, attempt)
     for segment in segments:
         _take(batch, segment)
     _fill_ranks(batch)
@@ -98,7 +100,7 @@ def write_lines(
     add_templates(run_id, attempt, place, _counted(batch))
     triable = _copy_events(batch)
     mark_dirty(run_id, attempt, new_events=triable, new_lines=bool(batch.tables))
-    return _summary(batch)
+    return _summary(batch, late_before_ns)
 
 
 def _take(batch: _Batch, segment: ParsedSegment) -> None:
@@ -250,7 +252,7 @@ def _event_row(batch: _Batch, file: OpenFile, table: LineTable, number: int) -> 
     )
 
 
-def _summary(batch: _Batch) -> LinesWritten:
+def _summary(batch: _Batch, late_before_ns: int | None) -> LinesWritten:
     rows = of_speakers(batch.run_id, batch.attempt, batch.node, batch.told)
     severities = [s for _, table in batch.tables for s in table.severity]
     steps = [s for _, table in batch.tables for s in table.step if s is not None]
@@ -260,9 +262,18 @@ def _summary(batch: _Batch) -> LinesWritten:
         warnings=sum(s == Severity.WARNING for s in severities),
         gaps=batch.gaps,
         skipped_lines=batch.skipped,
+        late_lines=_late(batch, late_before_ns),
         last_ns=max((t for _, table in batch.tables for t in table.time_ns), default=None),
         last_step=max(steps, default=None),
         rank_rows=tuple(batch.rank_rows),
         job_rows=rows,
         job_copies=len(batch.told) - len(rows),
     )
+
+
+def _late(batch: _Batch, before_ns: int | None) -> int:
+    """How many of the new lines are older than `before_ns`."""
+    if before_ns is None:
+        return 0
+    times = (table.time_ns for _, table in batch.tables)
+    return sum(sum(t < before_ns for t in some) for some in times if min(some) < before_ns)

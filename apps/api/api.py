@@ -6,6 +6,7 @@ from ninja import NinjaAPI
 
 from apps.api import errors
 from apps.api.auth import signed_in
+from apps.api.clocks import router as clocks
 from apps.api.incidents import router as incidents
 from apps.api.ingest import router as ingest
 from apps.api.kept import router as kept
@@ -47,6 +48,7 @@ errors.install(api)
 api.add_router("", runs, tags=["runs"])
 api.add_router("", incidents, tags=["incidents"])
 api.add_router("", kept, tags=["logs"])
+api.add_router("", clocks, tags=["logs"])
 api.add_router("", logs, tags=["logs"])
 api.add_router("", names, tags=["names"])
 api.add_router("", orders, tags=["rollback"])

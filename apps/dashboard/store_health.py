@@ -1,4 +1,4 @@
-"""How the log store does, for the page of ingest health and the frame of every page."""
+"""How the log store does, for ingest health, the logs page and the frame of every page."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ import redis
 from apps.ingest import refusals
 from apps.logs import keeping
 from apps.logs.domain.budget import DiskUse, Fill
-from apps.logs.store import disk, merging, notes, trouble
+from apps.logs.domain.skew import HostClock
+from apps.logs.store import disk, expiring, merging, notes, stepclocks, trouble
+from apps.logs.store.expiring import DeletedLogs
 from apps.logs.store.merging import Waiting
 from apps.logs.store.trouble import Trouble
 
 ASK_AGAIN_S = 5.0
+SHOWN_CLOCKS = 20
 _warned: list[tuple[float, DiskUse | None]] = [(0.0, None)]
 
 
@@ -50,6 +53,28 @@ def store_health() -> StoreHealth:
         orphans=int(notes.noted(keeping.ORPHANS) or 0),
         refused=[(refusals.words(reason), count) for reason, count in counts.most_common()],
     )
+
+
+@dataclass(frozen=True, slots=True)
+class LogCaveats:
+    """What a reader of an attempt's lines has to know. deleted: by retention; None: nothing was.
+
+    clocks: of hosts that are apart, the furthest first. hosts: how many were compared.
+    """
+
+    deleted: DeletedLogs | None
+    clocks: list[HostClock]
+    hosts: int
+
+
+def log_caveats(run_id: int, attempt: int | None) -> LogCaveats:
+    """Two reads by primary key, and some ms for a thousand hosts."""
+    if attempt is None:
+        return LogCaveats(None, [], 0)
+    gone = [one for one in expiring.deleted(run_id) if one.attempt == attempt]
+    known = [clock for clock in stepclocks.clocks(run_id, attempt) if clock.skew_ns is not None]
+    apart = sorted((c for c in known if c.apart), key=lambda c: -abs(c.skew_ns or 0))
+    return LogCaveats(gone[0] if gone else None, apart[:SHOWN_CLOCKS], len(known))
 
 
 def disk_warning() -> DiskUse | None:

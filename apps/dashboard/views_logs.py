@@ -21,6 +21,7 @@ from apps.dashboard.access import run_of
 from apps.dashboard.log_ask import ask_of, has_controls, moment_ns
 from apps.dashboard.log_counts import counts
 from apps.dashboard.log_page import Question
+from apps.dashboard.store_health import log_caveats
 from apps.dashboard.views import number
 from apps.logs import search
 from apps.logs import store as log_store
@@ -71,6 +72,7 @@ def _frame(asked: Question, attempts: list[AttemptInfo]) -> dict[str, Any]:
         "controls": asked.controls(),
         "levels": log_page.LEVELS,
         "counts": counts(asked.run.id),
+        "caveats": log_caveats(asked.run.id, asked.attempt),
         "query": asked.ask.address(),
     }
 

@@ -146,6 +146,16 @@ class PulseHour(models.Model):
     body = models.BinaryField()
 
 
+class StepClock(models.Model):
+    """When one node came to its newest steps (domain/skew.py)."""
+
+    pk = models.CompositePrimaryKey("run_id", "attempt", "node")
+    run_id = models.BigIntegerField()
+    attempt = models.IntegerField()
+    node = models.CharField(max_length=253)
+    body = models.BinaryField()
+
+
 class KeepRule(models.Model):
     """How long and how much of its logs a project keeps, where people said it. NULL: no limit."""
 

@@ -119,6 +119,16 @@ def _time(time_ns: int, text: str, kind: str) -> SafeString:
 
 
 @register.filter
+def offset(span_ns: int, form: str = "signed") -> str:
+    """A span between clocks: "+2.1 s", "-53 ms"; without its sign as "plain"."""
+    sign = "" if form == "plain" else "-" if span_ns < 0 else "+"
+    span = abs(span_ns)
+    if span >= 1_000_000_000:
+        return f"{sign}{span / 1e9:.3g} s"
+    return f"{sign}{span / 1e6:.3g} ms"
+
+
+@register.filter
 def clock(time_ns: int | None) -> str | SafeString:
     """Date and time in UTC, with the zone named; the page may switch it to local."""
     if not time_ns:

@@ -15,6 +15,7 @@ from apps.logs.store.reading import (
     sources,
 )
 from apps.logs.store.searching import read_lines, scan_lines
+from apps.logs.store.stepclocks import clocks
 from apps.logs.store.triage import (
     event_rows,
     look_again_ns,
@@ -28,6 +29,7 @@ __all__ = [
     "LinePlace",
     "arrivals",
     "check_bucket",
+    "clocks",
     "context_of",
     "contexts",
     "end_offset",

@@ -21,6 +21,7 @@ from apps.logs.store.files import FileKey, OpenFile, lock_files, save_files
 from apps.logs.store.pulse import add_pulse
 from apps.logs.store.speakers import Told, of_speakers
 from apps.logs.store.states import load_states, mark_dirty, save_states
+from apps.logs.store.stepclocks import add_step_times
 from apps.logs.store.templates import add_templates
 
 MAX_CHUNK_LINES = 20_000
@@ -97,6 +98,7 @@ def write_lines(
     save_states(run_id, attempt, [batch.states[key] for key in batch.touched])
     _copy_chunks(batch)
     add_pulse(run_id, attempt, place, [table for _, table in batch.tables])
+    add_step_times(run_id, attempt, place, [table for _, table in batch.tables])
     add_templates(run_id, attempt, place, _counted(batch))
     triable = _copy_events(batch)
     mark_dirty(run_id, attempt, new_events=triable, new_lines=bool(batch.tables))

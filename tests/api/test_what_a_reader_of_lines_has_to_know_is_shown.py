@@ -1,0 +1,60 @@
+"""Clocks that are apart and lines that were deleted, on the logs page and by API."""
+
+import pytest
+
+from apps.core.clock import now_ns
+from apps.dashboard.templatetags.lastgood import offset
+from apps.logs.domain.retention import DAY_NS, Cut
+from apps.logs.store import expiring, write_lines
+from apps.runs import store as runs
+from tests.log_samples import SEEN_NS, parse
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("valkey")]
+
+
+@pytest.fixture
+def run():
+    """Twenty steps of three hosts; the clock of n2 is 2.1 s ahead."""
+    run_id = runs.ensure_run("boat")
+    runs.open_attempt(run_id, 0, SEEN_NS)
+    for node, ahead in (("n0", 0), ("n1", 0), ("n2", 2.1)):
+        text = "".join(
+            f"2026-11-29 12:00:{number + ahead:06.3f} step: {number} loss: 2.5\n"
+            for number in range(20)
+        )
+        write_lines(run_id, 0, node, [parse(text, node=node)], batch_id=node)
+    return run_id
+
+
+@pytest.mark.parametrize("page", ["logs/", "logs/ranks/"])
+def test_a_clock_that_is_apart_is_named_and_times_stay(operator, run, page):
+    text = operator.get(f"/runs/boat/{page}").content.decode()
+    assert "The clock of 1 of 3 hosts is off: <b>n2</b> by +2.1 s" in text
+    assert "deleted by retention" not in text
+
+
+def test_the_api_gives_all_clocks(ask, run):
+    answer = ask("runs/boat/clocks").json()
+    assert [(c["node"], c["skew_ns"], c["apart"]) for c in answer["clocks"]] == [
+        ("n0", 0, False),
+        ("n1", 0, False),
+        ("n2", 2_100_000_000, True),
+    ]
+    assert answer["clocks"][0]["steps"] == 20
+    assert ask("runs/boat/clocks?attempt=7").json()["clocks"] == []
+
+
+def test_what_retention_deleted_is_said_where_lines_are_read(operator, run):
+    cut = Cut(run, 0, "old", 60, 1, before_ns=SEEN_NS + DAY_NS)
+    assert sum(lines for lines, _ in expiring.carry_out(cut, now_ns())) == 60
+    text = operator.get("/runs/boat/logs/").content.decode()
+    assert "were deleted by retention (60 lines" in text
+    assert "2026-11-29 12:00:21 UTC" in text
+
+
+@pytest.mark.parametrize(
+    ("span_ns", "said"),
+    [(2_124_837_000, "+2.12 s"), (-53_000_000, "-53 ms"), (140_000, "+0.14 ms"), (0, "+0 ms")],
+)
+def test_a_span_between_clocks_has_a_sign(span_ns, said):
+    assert offset(span_ns) == said

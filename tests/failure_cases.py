@@ -8,9 +8,11 @@ from pathlib import Path
 
 from apps.logs.domain.assemble import EventRow, assemble
 from apps.logs.domain.classify import taxonomy
+from apps.logs.domain.columns import LineColumns
 from apps.logs.domain.first_failure import first_failure
-from apps.logs.domain.lines import ParsedSegment, SegmentMeta, parse_segment
+from apps.logs.domain.parsing import parse_segment
 from apps.logs.domain.ranks import fold_lines, fold_placements
+from apps.logs.domain.segments import ParsedSegment, SegmentMeta
 from tests import servers
 from workers.demo import recordings
 
@@ -92,7 +94,7 @@ def case_of(files):
     states, rows = {}, []
     for file in files:
         parsed = file.segment()
-        fold_lines(states, file.node, parsed.lines)
+        fold_lines(states, file.node, LineColumns.of(parsed.lines))
         fold_placements(states, file.node, parsed.placements)
         rows += event_rows(file.node, parsed.lines)
     return assemble(rows, states.values(), taxonomy())

@@ -9,6 +9,7 @@ from pathlib import Path
 from django.db import connection
 
 from apps.accounts.services import make_token
+from apps.core.errors import AppError
 from apps.ingest import services as ingest
 from apps.runs import store as runs
 from workers.benches import logsend
@@ -61,6 +62,10 @@ def fill(started: BenchProcesses, corpus: Path, door: str, gpus_per_host: int = 
     logsend.send(HOST, started.port, f"/api/v1/runs/{RUN}/{wire.endpoint}", token, wire)
     wait_until_written([run_id])
     wall, after = time.perf_counter() - wall, started.parts_cpu_s()
+    counters = ingest.status(run_id).counters
+    if counters.get("lines") != wire.lines:
+        log = (started.servers.home / "consumer.log").read_text(errors="replace")
+        raise AppError(f"{wire.lines} lines were sent, {counters} stored", hint=log[-3000:])
     disk = _disk_bytes()
     return Filled(
         run_id=run_id,
@@ -71,7 +76,7 @@ def fill(started: BenchProcesses, corpus: Path, door: str, gpus_per_host: int = 
         wall_s=wall,
         disk_bytes={name: disk[name] - empty[name] for name in disk},
         consumer_peak_bytes=started.consumer_peak_bytes(),
-        counters=ingest.status(run_id).counters,
+        counters=counters,
     )
 
 

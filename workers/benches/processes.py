@@ -71,7 +71,7 @@ def wait_until_written(run_ids: list[int]) -> None:
     """Returns once the stream is empty and the runs are analysed."""
     wait_until(
         lambda: all(
-            not (status := ingest.status(run_id)).pending and not status.behind
+            (status := ingest.status(run_id)).pending == 0 and not status.behind
             for run_id in run_ids
         ),
         "the consumer",

@@ -188,7 +188,7 @@ def encode_chunk(
     count = sum(len(table) for table in tables)
     if not 0 < count <= MAX_LINES:
         raise ValueError(f"a chunk holds 1 to {MAX_LINES} lines, not {count}")
-    lines = joined([LineColumns.of(t) if isinstance(t, LineTable) else t for t in tables])
+    lines = joined([LineColumns.of(table) for table in tables])
     sections = _packed(lines)
     size = sum(map(len, sections.values()))
     if size > MAX_PAYLOAD_BYTES:

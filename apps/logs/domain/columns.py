@@ -57,8 +57,10 @@ class LineColumns(Sequence[LogLine]):
     _digit_at: NDArray[np.int64] | None = None
 
     @classmethod
-    def of(cls, table: LineTable) -> LineColumns:
+    def of(cls, table: LineTable | LineColumns) -> LineColumns:
         """The lines of a table."""
+        if isinstance(table, LineColumns):
+            return table
         origins: dict[Origin, int] = {}
         origin = [
             origins.setdefault(Origin(table.source, channel, local), len(origins))
@@ -126,7 +128,7 @@ class LineColumns(Sequence[LogLine]):
 
     def line(self, number: int) -> LogLine:
         """One line as a record."""
-        origin = self.origins[self.origin[number]]
+        origin = self.origin_of(number)
         rank, step = int(self.rank[number]), int(self.step[number])
         return LogLine(
             int(self.time_ns[number]),
@@ -140,10 +142,26 @@ class LineColumns(Sequence[LogLine]):
             self.text(number),
         )
 
+    def origin_of(self, number: int) -> Origin:
+        """Where one line comes from."""
+        return self.origins[int(self.origin[number])]
+
+    def rename(self, source: str) -> None:
+        """Lines of one file: that has another name."""
+        self.origins = tuple(
+            Origin(source, origin.channel, origin.local_rank) for origin in self.origins
+        )
+
+    @property
+    def local_rank(self) -> NDArray[np.int64]:
+        """Local rank of each line; -1 = none."""
+        ranks = [NO_RANK if o.local_rank is None else o.local_rank for o in self.origins]
+        return np.array(ranks, dtype=np.int64)[self.origin]
+
     def of_channel(self, channel: str) -> NDArray[np.bool_]:
         """Which lines are of a channel."""
         told = np.array([origin.channel == channel for origin in self.origins], dtype=np.bool_)
-        return told[self.origin] if len(self.origins) else np.zeros(0, dtype=np.bool_)
+        return told[self.origin]
 
     def select(self, keep: Sequence[int] | NDArray[np.int64]) -> LineColumns:
         """The lines with these numbers, in that order."""

@@ -10,8 +10,11 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from typing import cast
 
-from apps.logs.domain.lines import CONSOLE, ParsedSegment, SegmentMeta, parse_segment
+from apps.logs.domain.lines import parse_segment
+from apps.logs.domain.segments import CONSOLE, ParsedSegment, SegmentMeta
+from apps.logs.domain.table import LineTable
 
 _TEE = "[default"
 _RANKED = "[rank"
@@ -45,7 +48,7 @@ def parse_entries(meta: SegmentMeta, entries: Entries) -> ParsedSegment:
     texts = [text.removesuffix("\n") for text in entries.text]
     raws = [f"{text}\n".encode("utf-8", "replace") for text in texts]
     parsed = parse_segment(_as_printed(meta, entries), b"".join(raws))
-    lines = parsed.lines
+    lines = cast(LineTable, parsed.lines)
     starts = list(accumulate(map(len, raws), initial=meta.offset))[:-1]
     owner = [bisect_right(starts, seq) - 1 for seq in lines.seq]
     shift = meta.time_shift_ns
@@ -82,7 +85,7 @@ def _told_or_none(
 
 def _at_its_times(parsed: ParsedSegment) -> ParsedSegment:
     """The numbers that lines tell, at the times of their lines."""
-    times = parsed.lines.time_ns
+    times = [int(at) for at in parsed.lines.time_ns]
     metrics = [
         replace(row, time_ns=times[line])
         for row, line in zip(parsed.metrics, parsed.metric_lines, strict=True)

@@ -35,12 +35,23 @@ class Placement:
 
 def step_of(message: str) -> int | None:
     """The step a message speaks of (`iteration 10/ 1500`, `step 710`, `"step": 710`), or None."""
+    span = step_span(message)
+    return None if span is None else int(message[span[0] : span[1]])
+
+
+def step_span(message: str) -> tuple[int, int] | None:
+    """Where the digits of that step stand."""
     if "step" not in message and "iteration" not in message:
         return None
     found = _STEP.search(message)
     if found is None:
         return None
-    return int(found[1] or found[2])
+    return found.span(1) if found[1] else found.span(2)
+
+
+def may_place(message: str) -> bool:
+    """Whether `placement` may find one."""
+    return "pid=" in message and "world" in message
 
 
 def rank_metrics(message: str) -> Mapping[str, float]:

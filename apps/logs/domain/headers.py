@@ -77,7 +77,7 @@ class Clock:
 
     def __init__(self, near_ns: int, zone_offset_s: int = 0) -> None:
         self._near_ns = near_ns
-        self._zone_offset_ns = zone_offset_s * NS
+        self.zone_offset_ns = zone_offset_s * NS
         self._seconds: dict[str, int | None] = {}
 
     def iso(self, stamp: str, fraction: str | None, zone: str | None) -> int | None:
@@ -91,7 +91,7 @@ class Clock:
             base += int(fraction) * _SCALE[len(fraction)]
         if zone == "Z":
             return base
-        return base - (_zone_ns(zone) if zone else self._zone_offset_ns)
+        return base - (_zone_ns(zone) if zone else self.zone_offset_ns)
 
     def glog(self, day: str, clock: str, fraction: str | None) -> int | None:
         """Time of `1129 19:52:29`; the month may lack its leading zero (`415` = 15 April)."""
@@ -103,7 +103,7 @@ class Clock:
             base = _remember(self._seconds, key, year)
         if base is None:
             return None
-        return base + _fraction_ns(fraction) - self._zone_offset_ns
+        return base + _fraction_ns(fraction) - self.zone_offset_ns
 
     def epoch(self, seconds: str) -> int | None:
         """Time of `1795981583.25`, Unix seconds; None outside 1970 to 2200."""
@@ -115,7 +115,7 @@ class Clock:
         year = 1970 + self._near_ns // YEAR_NS
         stamps = (f"{y:04d}-{month:02d}-{day} {clock}" for y in range(year + 1, year - 9, -1))
         times = [t for t in map(_seconds_of, stamps) if t is not None]
-        past = (t for t in times if t - self._zone_offset_ns <= self._near_ns + _SOON_NS)
+        past = (t for t in times if t - self.zone_offset_ns <= self._near_ns + _SOON_NS)
         return next(past, times[-1] if times else None)
 
 

@@ -183,6 +183,11 @@ def formats_in(data: bytes) -> list[Format]:
     return [each for each, rare, marker in _MARKERS if rare in data and marker in data]
 
 
+def told_by(body: str) -> int:
+    """The formats whose marker a message has: bit n for FORMATS[n]."""
+    return sum(1 << at for at, each in enumerate(FORMATS) if each.marker in body)
+
+
 @dataclass(frozen=True, slots=True)
 class JobLines:
     """Rows in order of lines. unplaced: lines of a known format that told no step. block: the
@@ -218,13 +223,25 @@ def job_rows(
             continue
         step = _step(known, body)
         if step is None:
-            unplaced += known.family == "huggingface" and "'loss'" in body
+            unplaced += is_unplaced(known, body)
         elif known.block:
             current = _Block(known, step, line, times_ns[line])
         elif values := _values(known, body):
             rows.append(JobRow(line, known.family, MetricRow(step, times_ns[line], values)))
     left = None if current is None else OpenBlock(current.known.marker, current.step, current.at_ns)
     return JobLines(rows, unplaced, left)
+
+
+def is_unplaced(known: Format, body: str) -> bool:
+    """Whether a line of a format tells numbers but no step."""
+    return known.family == "huggingface" and "'loss'" in body and _step(known, body) is None
+
+
+def row_of(known: Format, body: str, time_ns: int) -> MetricRow | None:
+    """What one line of a format that is no block tells; None if it tells nothing or no step."""
+    step = _step(known, body)
+    values = {} if step is None else _values(known, body)
+    return MetricRow(step, time_ns, values) if step is not None and values else None
 
 
 @dataclass(frozen=True, slots=True)

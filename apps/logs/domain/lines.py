@@ -10,13 +10,13 @@ import re
 
 from apps.core.records import MetricRow, Severity
 from apps.logs.domain.carry import MAX_OPEN, Carry, OpenLine
-from apps.logs.domain.classify import severity_without_level
 from apps.logs.domain.envelopes import Envelopes, Opened, may_hold, open_all, say
 from apps.logs.domain.facts import Placement, placement, rank_metrics, step_of
 from apps.logs.domain.headers import Clock, Headers, read_headers
 from apps.logs.domain.joblines import JobLines, formats_in, job_rows
 from apps.logs.domain.pieces import RawLines, mark, raw_lines
 from apps.logs.domain.segments import CONSOLE, STDOUT, TEE, ParsedSegment, ParsePolicy, SegmentMeta
+from apps.logs.domain.severities import severity_of_text
 from apps.logs.domain.table import LineTable
 from apps.logs.domain.tracebacks import Tracebacks
 
@@ -26,10 +26,6 @@ _NS_10_MIN = 600 * 1_000_000_000
 _NS_SOON = 10 * 1_000_000_000
 _ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _REPLACED = "\ufffd"
-_SUMMARY = re.compile(
-    r"  (?:time|host|rank|exitcode|error_file|traceback) *: |\[\d+\]:$|Failures:$"
-    r"|Root Cause \(first"
-)
 
 
 def parse_segment(
@@ -38,7 +34,7 @@ def parse_segment(
     """Lines, metrics and placement facts of one segment.
 
     A line without its own time takes that of the line before it. At the start of a segment see
-    `_start_time`. Of a progress bar (carriage returns) only the last frame is kept. Terminal
+    `start_time`. Of a progress bar (carriage returns) only the last frame is kept. Terminal
     colours are removed. With meta.carry the result does not depend on where the file was cut,
     except that a rank that a process names is also given to its lines before that, in the segment.
 
@@ -53,7 +49,7 @@ class _Parser:
     def __init__(self, meta: SegmentMeta, policy: ParsePolicy) -> None:
         self.meta = meta
         self.policy = policy
-        self.carry = _fitting(meta)
+        self.carry = fitting(meta)
         self.tee = meta.channel == CONSOLE
         self.ranked_metrics = not self.tee or policy.alone
         self.tracebacks = Tracebacks(self.carry.open if self.carry else {})
@@ -62,7 +58,7 @@ class _Parser:
         self.metric_lines: list[int] = []
         self.placements: list[Placement] = []
         self.invalid_bytes = 0
-        self.start_ns = _start_time(meta, self.carry)
+        self.start_ns = start_time(meta, self.carry)
         self.block = self.carry.block if self.carry else None
         self.parts = dict(self.carry.parts if self.carry else {})
 
@@ -79,6 +75,7 @@ class _Parser:
         )
         say(lines, heads)
         table = self.table(lines, heads)
+        table.originals = _originals(raw, table)
         whole = heads.body[:-1] if self.meta.partial else heads.body
         self.facts(whole, table)
         job = self.job(data, whole, table.time_ns)
@@ -142,18 +139,10 @@ class _Parser:
         return [self.decode(one) for one in raw.raws]
 
     def decode(self, raw: bytes) -> str:
-        """Text of one raw line: last frame, no colours, no NUL."""
-        if b"\r" in raw:
-            frames = [f for f in raw.split(b"\r") if f]
-            raw = frames[-1] if frames else b""
-        if b"\x1b" in raw:
-            raw = _ANSI.sub(b"", raw)
-        text = _strict(raw)
-        if text is None:
-            text = raw.decode("utf-8", "replace")
-            kept = len(text.replace(_REPLACED, "").encode()) + 3 * raw.count(_REPLACED.encode())
-            self.invalid_bytes += len(raw) - kept
-        return text.replace("\0", "\u2400")
+        """Text of one raw line."""
+        text, invalid = clean(raw)
+        self.invalid_bytes += invalid
+        return text.decode()
 
     def table(self, lines: Opened, heads: Headers) -> LineTable:
         """The lines as columns."""
@@ -224,11 +213,10 @@ class _Parser:
         traced = self.tracebacks.severity(body, process)
         if traced is not None:
             return traced
-        if self.tee and local is None and _SUMMARY.match(body):
-            if body.endswith(": Traceback (most recent call last):"):
-                self.tracebacks.quote(process)
-            return Severity.ERROR
-        return severity_without_level(body)
+        alone = severity_of_text(body, in_console=self.tee and local is None)
+        if alone.quotes:
+            self.tracebacks.quote(process)
+        return alone.severity
 
     def facts(self, bodies: list[str], table: LineTable) -> None:
         """Metrics and placements of the lines that may carry them."""
@@ -248,10 +236,36 @@ class _Parser:
             self.metrics.append(MetricRow(step, time_ns, values, rank))
 
 
-def _fitting(meta: SegmentMeta) -> Carry | None:
+def clean(raw: bytes) -> tuple[bytes, int]:
+    """(text of one raw line as UTF-8: last frame, no colours, no NUL; bytes that were none)."""
+    if b"\r" in raw:
+        frames = [f for f in raw.split(b"\r") if f]
+        raw = frames[-1] if frames else b""
+    if b"\x1b" in raw:
+        raw = _ANSI.sub(b"", raw)
+    text, invalid = _strict(raw), 0
+    if text is None:
+        text = raw.decode("utf-8", "replace")
+        kept = len(text.replace(_REPLACED, "").encode()) + 3 * raw.count(_REPLACED.encode())
+        invalid = len(raw) - kept
+    return text.replace("\0", "\u2400").encode(), invalid
+
+
+def fitting(meta: SegmentMeta) -> Carry | None:
     """What the bytes before this segment left open; None if others lie in between."""
     carry = meta.carry
     return carry if carry is not None and carry.offset == meta.offset else None
+
+
+def _originals(raw: RawLines, table: LineTable) -> dict[int, bytes]:
+    """Line -> its bytes in the file, where the text is not the same. Of several lines that stood in
+    one, the first has them."""
+    kept = dict(zip(raw.places, raw.raws, strict=True))
+    return {
+        line: kept[place]
+        for line, (place, text) in enumerate(zip(table.seq, table.text, strict=True))
+        if place in kept and kept[place] != text.encode("utf-8", "replace")
+    }
 
 
 def _open_line(data: bytes, lines: Opened, table: LineTable) -> OpenLine | None:
@@ -311,7 +325,7 @@ def _ranks(
     ]
 
 
-def _start_time(meta: SegmentMeta, carry: Carry | None) -> int:
+def start_time(meta: SegmentMeta, carry: Carry | None) -> int:
     """Time of a line without its own at the start of a segment, of which nothing was read before.
 
     Usually meta.seen_ns; meta.previous_ns if the agent's clock is more than ten minutes away from

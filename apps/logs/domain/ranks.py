@@ -5,16 +5,21 @@ A process is a slot of a node: its local rank, or its global rank where no local
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from apps.core.records import Severity
+from apps.logs.domain.columns import NO_RANK, NO_STEP, LineColumns
 from apps.logs.domain.facts import Placement
-from apps.logs.domain.table import LineTable
+from apps.logs.domain.segments import TEE
 
 MAX_LAST_TEXT_CHARS = 500
 
 SlotKey = tuple[str, str]
+Numbers = NDArray[np.int64]
 
 
 @dataclass(slots=True)
@@ -50,80 +55,65 @@ def slot_of(local_rank: int | None, rank: int | None) -> str | None:
     return f"rank:{rank}" if rank is not None else None
 
 
-def fold_lines(states: dict[SlotKey, RankState], node: str, table: LineTable) -> set[SlotKey]:
-    """Take the lines of one file into the states of their processes; the keys that changed."""
+def fold_lines(states: dict[SlotKey, RankState], node: str, lines: LineColumns) -> set[SlotKey]:
+    """Take the lines of one node into the states of their processes; the keys that changed."""
     touched: set[SlotKey] = set()
-    for (local_rank, copied), numbers in _by_process(table).items():
-        for rank, members in _by_rank(table, numbers, local_rank):
-            slot = slot_of(local_rank, rank)
-            if slot is not None:
-                state = states.setdefault((node, slot), RankState(node, slot))
-                _fold(state, table, members, copied)
-                touched.add((node, slot))
+    for numbers in _by_process(lines):
+        last = int(numbers[-1])
+        origin, rank = lines.origin_of(last), int(lines.rank[last])
+        slot = slot_of(origin.local_rank, None if rank == NO_RANK else rank)
+        if slot is not None:
+            state = states.setdefault((node, slot), RankState(node, slot))
+            _fold(state, lines, numbers)
+            touched.add((node, slot))
     return touched
 
 
-def _by_process(table: LineTable) -> dict[tuple[int | None, bool], Sequence[int]]:
-    """Line numbers by (local rank, whether they are console copies); the usual file has one."""
-    kinds = set(zip(table.local_rank, table.channel, strict=True))
-    if len(kinds) == 1:
-        ((local_rank, channel),) = kinds
-        return {(local_rank, channel == "tee"): range(len(table))}
-    groups: dict[tuple[int | None, bool], list[int]] = {}
-    for number, (local_rank, channel) in enumerate(
-        zip(table.local_rank, table.channel, strict=True)
-    ):
-        groups.setdefault((local_rank, channel == "tee"), []).append(number)
-    return dict(groups)
+def _by_process(lines: LineColumns) -> list[Numbers]:
+    """Line numbers by file and process, in order of their first lines. A process is a local rank
+    of a file, or a rank where the file has no local one."""
+    if not len(lines):
+        return []
+    rank = np.where(lines.local_rank == NO_RANK, lines.rank, NO_RANK).astype(np.int64)
+    key = lines.origin.astype(np.int64) << 32 | (rank - NO_RANK)
+    order = np.argsort(key, kind="stable")
+    cuts = np.flatnonzero(np.diff(key[order])) + 1
+    return sorted(np.split(order, cuts), key=lambda numbers: int(numbers[0]))
 
 
-def _by_rank(
-    table: LineTable, numbers: Sequence[int], local_rank: int | None
-) -> Iterable[tuple[int | None, Sequence[int]]]:
-    """Lines of a file without local rank, by the rank each line names."""
-    if local_rank is not None:
-        return [(table.rank[numbers[-1]], numbers)]
-    groups: dict[int | None, list[int]] = {}
-    for number in numbers:
-        groups.setdefault(table.rank[number], []).append(number)
-    return groups.items()
-
-
-def _fold(state: RankState, table: LineTable, numbers: Sequence[int], copied: bool) -> None:
-    if copied:
+def _fold(state: RankState, lines: LineColumns, numbers: Numbers) -> None:
+    last = int(numbers[-1])
+    origin, rank = lines.origin_of(last), int(lines.rank[last])
+    if origin.channel == TEE:
         state.copies += len(numbers)
     else:
         state.lines += len(numbers)
-    last = numbers[-1]
-    state.local_rank = table.local_rank[last] if state.local_rank is None else state.local_rank
-    state.rank = table.rank[last] if table.rank[last] is not None else state.rank
-    worst = max(map(table.severity.__getitem__, numbers))
-    state.worst_severity = max(state.worst_severity, worst)
-    spoken = next((n for n in reversed(numbers) if table.text[n].strip()), None)
-    if spoken is not None and table.time_ns[spoken] >= (state.last_ns or 0):
-        state.last_ns = table.time_ns[spoken]
-        state.last_text = table.text[spoken][:MAX_LAST_TEXT_CHARS]
-    _fold_step(state, table, numbers)
+    state.local_rank = origin.local_rank if state.local_rank is None else state.local_rank
+    state.rank = rank if rank != NO_RANK else state.rank
+    state.worst_severity = max(state.worst_severity, int(lines.severity[numbers].max()))
+    spoken = next((n for n in reversed(numbers.tolist()) if lines.text(n).strip()), None)
+    if spoken is not None and lines.time_ns[spoken] >= (state.last_ns or 0):
+        state.last_ns = int(lines.time_ns[spoken])
+        state.last_text = lines.text(spoken)[:MAX_LAST_TEXT_CHARS]
+    _fold_step(state, lines, numbers)
 
 
-def _fold_step(state: RankState, table: LineTable, numbers: Sequence[int]) -> None:
-    steps = [
-        number
-        for number in numbers
-        if table.step[number] is not None and table.severity[number] < Severity.ERROR
-    ]
-    if not steps:
+def _fold_step(state: RankState, lines: LineColumns, numbers: Numbers) -> None:
+    told = (lines.step[numbers] != NO_STEP) & (lines.severity[numbers] < Severity.ERROR)
+    steps = numbers[told]
+    if not len(steps):
         return
-    newest = steps[-1]
-    before = table.time_ns[steps[-2]] if len(steps) > 1 else state.progress_ns
-    if table.time_ns[newest] < (state.progress_ns or 0):
+    newest = int(steps[-1])
+    newest_ns = int(lines.time_ns[newest])
+    before = int(lines.time_ns[steps[-2]]) if len(steps) > 1 else state.progress_ns
+    if newest_ns < (state.progress_ns or 0):
         return
-    if before is not None and table.time_ns[newest] > before:
-        state.pace_ns = table.time_ns[newest] - before
-    state.last_step = table.step[newest]
-    state.progress_ns = table.time_ns[newest]
-    state.progress_source = table.source
-    state.progress_seq = table.seq[newest]
+    if before is not None and newest_ns > before:
+        state.pace_ns = newest_ns - before
+    state.last_step = int(lines.step[newest])
+    state.progress_ns = newest_ns
+    state.progress_source = lines.origin_of(newest).source
+    state.progress_seq = int(lines.seq[newest])
 
 
 def fold_placements(

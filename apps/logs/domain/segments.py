@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 from apps.core.records import MetricRow
 from apps.logs.domain.carry import Carry
+from apps.logs.domain.columns import LineColumns
 from apps.logs.domain.facts import Placement
 from apps.logs.domain.joblines import JobRow
 from apps.logs.domain.table import LineTable
 
+Lines = LineTable | LineColumns
 CONSOLE = "console"
 TEE = "tee"
 STDOUT = "stdout"
@@ -70,7 +72,7 @@ class ParsedSegment:
 
     meta: SegmentMeta
     end: int
-    lines: LineTable
+    lines: Lines
     metrics: Sequence[MetricRow]
     placements: Sequence[Placement]
     invalid_utf8_bytes: int

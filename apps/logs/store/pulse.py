@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from apps.core.sql import execute, query
-from apps.logs.domain.lines import TEE
+from apps.logs.domain.columns import LineColumns
 from apps.logs.domain.pulse import PulseColumns, fold, merge, pack, unpack
-from apps.logs.domain.table import LineTable
+from apps.logs.domain.segments import TEE
 from apps.logs.domain.timeline import NodeHour
 
 MAX_HOURS_READ = 400_000
@@ -38,12 +38,12 @@ _WITH_FILES = """
 """
 
 
-def add_pulse(run_id: int, attempt: int, node: str, tables: Sequence[LineTable]) -> None:
+def add_pulse(run_id: int, attempt: int, node: str, lines: LineColumns) -> None:
     """Count the new lines of one node; in the caller's transaction, rows locked in order of hour.
 
     Two statements for hours that are known, one for new ones. About 0.1 microseconds a line.
     """
-    new = fold(_columns(tables))
+    new = fold(_columns(lines))
     place = (run_id, attempt, node)
     known = _locked(place, sorted(new))
     fresh = {hour: pack(block) for hour, block in new.items() if hour not in known}
@@ -66,17 +66,13 @@ def _inserted(place: tuple[int, int, str], fresh: Mapping[int, bytes]) -> set[in
     return {hour for (hour,) in rows}
 
 
-def _columns(tables: Sequence[LineTable]) -> PulseColumns:
+def _columns(lines: LineColumns) -> PulseColumns:
     return PulseColumns(
-        time_ns=np.array([t for table in tables for t in table.time_ns], dtype=np.int64),
-        severity=np.array([s for table in tables for s in table.severity], dtype=np.int64),
-        rank=np.array(
-            [-1 if r is None else r for table in tables for r in table.rank], dtype=np.int64
-        ),
-        step=np.array(
-            [-1 if s is None else s for table in tables for s in table.step], dtype=np.int64
-        ),
-        copied=np.array([c == TEE for table in tables for c in table.channel], dtype=np.bool_),
+        time_ns=lines.time_ns,
+        severity=lines.severity.astype(np.int64),
+        rank=lines.rank.astype(np.int64),
+        step=lines.step,
+        copied=lines.of_channel(TEE),
     )
 
 

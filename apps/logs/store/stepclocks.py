@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import numpy as np
 
 from apps.core.records import Severity
 from apps.core.sql import execute, query
+from apps.logs.domain.columns import NO_STEP, LineColumns
 from apps.logs.domain.skew import ENTRY_BYTES, KEPT, HostClock, host_clocks, pack, unpack
-from apps.logs.domain.table import LineTable
 
 MAX_HOSTS = 10_000
-_NEVER = 1 << 63
 # One statement without a read: the bytes of a batch behind those that are there, of all of them the
 # newest. -- uses the primary key
 _ADD = """
@@ -20,16 +19,16 @@ _ADD = """
 """
 
 
-def add_step_times(run_id: int, attempt: int, node: str, tables: Sequence[LineTable]) -> None:
+def add_step_times(run_id: int, attempt: int, node: str, lines: LineColumns) -> None:
     """Keeps when a node came to steps; in the caller's transaction. Nothing for lines without."""
-    first: dict[int, int] = {}
-    for table in tables:
-        for step, time_ns, severity in zip(table.step, table.time_ns, table.severity, strict=True):
-            if step is not None and severity < Severity.ERROR and time_ns < first.get(step, _NEVER):
-                first[step] = time_ns
-    if first and node:
-        body = pack(first)[-KEPT * ENTRY_BYTES :]
-        execute(_ADD, [run_id, attempt, node, body, KEPT * ENTRY_BYTES])
+    told = np.flatnonzero((lines.step != NO_STEP) & (lines.severity < Severity.ERROR))
+    if not len(told) or not node:
+        return
+    order = told[np.lexsort((lines.time_ns[told], lines.step[told]))]
+    steps, at = np.unique(lines.step[order], return_index=True)
+    first = dict(zip(steps.tolist(), lines.time_ns[order[at]].tolist(), strict=True))
+    body = pack(first)[-KEPT * ENTRY_BYTES :]
+    execute(_ADD, [run_id, attempt, node, body, KEPT * ENTRY_BYTES])
 
 
 def clocks(run_id: int, attempt: int) -> list[HostClock]:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from django.db import transaction
 from numpy.typing import NDArray
 
 from apps.core.sql import execute, query
-from apps.logs.domain.table import LineTable
+from apps.logs.domain.columns import LineColumns
 from apps.logs.domain.tally import (
-    NO_RANK,
     Columns,
     Tally,
     bounded,
@@ -20,7 +19,7 @@ from apps.logs.domain.tally import (
     tally,
 )
 from apps.logs.domain.tallyblock import decode_tally, encode_tally
-from apps.logs.domain.templates import masked, template_ids
+from apps.logs.domain.templates import masked, template_of_shape
 
 MAX_TEMPLATES = 2_000
 """Templates of a run. Lines of further ones are counted under OTHER."""
@@ -49,21 +48,25 @@ _TEXTS = """
 _committed: dict[int, frozenset[int]] = {}
 
 
-def add_templates(run_id: int, attempt: int, node: str, tables: Sequence[LineTable]) -> None:
+def add_templates(run_id: int, attempt: int, node: str, lines: LineColumns) -> None:
     """Counts the templates of one node's new lines."""
-    messages = [table.message(number) for table in tables for number in range(len(table))]
     columns = Columns(
-        template=template_ids(messages),
-        rank=_int64([NO_RANK if r is None else r for table in tables for r in table.rank]),
-        time_ns=_int64([t for table in tables for t in table.time_ns]),
-        severity=_int64([s for table in tables for s in table.severity]),
-        seq=_int64([s for table in tables for s in table.seq]),
+        template=_templates(lines),
+        rank=lines.rank.astype(np.int64),
+        time_ns=lines.time_ns,
+        severity=lines.severity.astype(np.int64),
+        seq=lines.seq,
     )
-    note_templates(run_id, attempt, node, columns, messages.__getitem__)
+    note_templates(run_id, attempt, node, columns, lines.message)
 
 
-def _int64(values: Sequence[int]) -> NDArray[np.int64]:
-    return np.array(values, dtype=np.int64)
+def _templates(lines: LineColumns) -> NDArray[np.int64]:
+    """The template of each line: one for all messages of a shape."""
+    kinds = lines.shape.astype(np.int64) << 32 | lines.message_at
+    _, first, which = np.unique(kinds, return_index=True, return_inverse=True)
+    shapes = [lines.message_shape(number).translate(None, b"0") for number in first.tolist()]
+    found = [template_of_shape(shape.decode("utf-8", "replace")) for shape in shapes]
+    return np.array(found, dtype=np.int64)[which]
 
 
 def note_templates(

@@ -4,28 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from apps.core.records import MetricRow, Severity
 from apps.core.sql import copy_in
 from apps.logs.domain.chunks import encode_chunk
 from apps.logs.domain.classify import taxonomy
+from apps.logs.domain.columns import NO_RANK, NO_STEP, LineColumns, joined
 from apps.logs.domain.coverage import accept
-from apps.logs.domain.lines import CONSOLE, TEE, ParsedSegment
+from apps.logs.domain.latejobs import Told, told_in
 from apps.logs.domain.ranks import RankState, SlotKey, fold_lines, fold_placements
-from apps.logs.domain.table import LineTable
+from apps.logs.domain.segments import CONSOLE, TEE, ParsedSegment
 from apps.logs.records import LinesWritten
 from apps.logs.store import overview
 from apps.logs.store.chunkrows import ChunkOwner, PackedChunk, add_chunks
 from apps.logs.store.files import FileKey, OpenFile, lock_files, save_files
 from apps.logs.store.pulse import add_pulse
-from apps.logs.store.speakers import Told, of_speakers
+from apps.logs.store.speakers import of_speakers
 from apps.logs.store.states import load_states, mark_dirty, save_states
 from apps.logs.store.stepclocks import add_step_times
 from apps.logs.store.templates import add_templates
 
 MAX_CHUNK_LINES = 20_000
-MAX_CHUNK_CHARS = 8 * 1024 * 1024
+MAX_CHUNK_BYTES = 8 * 1024 * 1024
 MAX_EVENT_CHARS = 8_000
 
 _EVENT = {
@@ -48,7 +53,8 @@ _EVENT = {
 
 @dataclass(slots=True)
 class _Batch:
-    """A batch while it is written: what is new, and what it changed."""
+    """A batch while it is written: what is new, and what it changed. sources: source id of each
+    of `tables`. lines: all of them."""
 
     run_id: int
     attempt: int
@@ -57,7 +63,8 @@ class _Batch:
     files: dict[FileKey, OpenFile]
     states: dict[SlotKey, RankState]
     touched: set[SlotKey] = field(default_factory=set)
-    tables: list[tuple[OpenFile, LineTable]] = field(default_factory=list)
+    sources: list[int] = field(default_factory=list)
+    tables: list[LineColumns] = field(default_factory=list)
     rank_rows: list[MetricRow] = field(default_factory=list)
     told: list[Told] = field(default_factory=list)
     gaps: int = 0
@@ -91,25 +98,29 @@ def write_lines(
     late_before_ns = overview.late_before_ns(run_id, attempt)
     for segment in segments:
         _take(batch, segment)
-    _fill_ranks(batch)
-    for _, table in batch.tables:
-        batch.touched |= fold_lines(batch.states, place, table)
+    lines = joined(batch.tables)
+    _fill_ranks(lines, batch.states.values())
+    batch.touched |= fold_lines(batch.states, place, lines)
     save_files(run_id, batch.files.values())
     save_states(run_id, attempt, [batch.states[key] for key in batch.touched])
-    _copy_chunks(batch)
-    add_pulse(run_id, attempt, place, [table for _, table in batch.tables])
-    add_step_times(run_id, attempt, place, [table for _, table in batch.tables])
-    add_templates(run_id, attempt, place, _counted(batch))
-    triable = _copy_events(batch)
-    mark_dirty(run_id, attempt, new_events=triable, new_lines=bool(batch.tables))
-    return _summary(batch, late_before_ns)
+    with_files = any(state.lines for state in batch.states.values())
+    triable = False
+    if len(lines):
+        owner = ChunkOwner(run_id, attempt, place, batch.batch_id)
+        add_chunks([_packed(owner, piece) for piece in _pieces(lines)])
+        add_pulse(run_id, attempt, place, lines)
+        add_step_times(run_id, attempt, place, lines)
+        add_templates(run_id, attempt, place, _counted(lines, with_files=with_files))
+        triable = _copy_events(batch, lines, with_files=with_files)
+    mark_dirty(run_id, attempt, new_events=triable, new_lines=bool(len(lines)))
+    return _summary(batch, lines, late_before_ns)
 
 
 def _take(batch: _Batch, segment: ParsedSegment) -> None:
     """The new lines of one segment into the batch."""
     file = batch.files[(segment.meta.source, segment.meta.generation)]
-    lines = segment.lines
-    done = accept(file.coverage, segment.meta.offset, segment.end, lines.seq)
+    lines = LineColumns.of(segment.lines)
+    done = accept(file.coverage, segment.meta.offset, segment.end, lines.seq.tolist())
     batch.gaps += done.opened is not None
     batch.skipped += len(lines) - len(done.keep)
     file.skipped_lines += len(lines) - len(done.keep)
@@ -121,161 +132,126 @@ def _take(batch: _Batch, segment: ParsedSegment) -> None:
     if len(done.keep) < len(lines):
         lines = lines.select(done.keep)
     if len(lines):
-        lines.seq = list(done.seq)
+        lines.seq = np.array(done.seq, dtype=np.int64)
         if file.generation:
-            lines.source = f"{file.name}#{file.generation}"
+            lines.rename(f"{file.name}#{file.generation}")
         file.lines += len(lines)
-        file.last_ns = max(lines.time_ns[-1], file.last_ns or 0)
-        batch.tables.append((file, lines))
+        file.last_ns = max(int(lines.time_ns[-1]), file.last_ns or 0)
+        batch.sources.append(file.source_id)
+        batch.tables.append(lines)
 
 
 def _take_numbers(batch: _Batch, segment: ParsedSegment, keep: Sequence[int]) -> None:
     """What the lines that are new tell in numbers."""
-    ranks, jobs = zip(segment.metrics, segment.metric_lines, strict=True), segment.job
-    told = (Told(segment.meta.source, segment.meta.local_rank, job) for job in jobs)
-    if len(keep) == len(segment.lines):
-        batch.rank_rows += segment.metrics
-        batch.told += told
-        return
-    kept = set(keep)
-    batch.rank_rows += [row for row, line in ranks if line in kept]
-    batch.told += [one for one in told if one.job.line in kept]
+    meta, kept = segment.meta, None if len(keep) == len(segment.lines) else set(keep)
+    batch.told += told_in(meta.source, meta.local_rank, segment.job, kept)
+    ranks = zip(segment.metrics, segment.metric_lines, strict=True)
+    batch.rank_rows += [row for row, line in ranks if kept is None or line in kept]
 
 
-def _fill_ranks(batch: _Batch) -> None:
+def _fill_ranks(lines: LineColumns, states: Iterable[RankState]) -> None:
     """Lines of a process whose rank is known by now get it, also in consoles."""
-    known = {s.local_rank: s.rank for s in batch.states.values() if s.local_rank is not None}
-    for _, table in batch.tables:
-        known.update(
-            (local, rank)
-            for local, rank in zip(table.local_rank, table.rank, strict=True)
-            if local is not None and rank is not None
-        )
-    for _, table in batch.tables:
-        if None in table.rank:
-            table.rank = [
-                known.get(local) if rank is None and local is not None else rank
-                for rank, local in zip(table.rank, table.local_rank, strict=True)
-            ]
+    local = lines.local_rank
+    named = np.flatnonzero((local != NO_RANK) & (lines.rank != NO_RANK))
+    known = {state.local_rank: state.rank for state in states if state.local_rank is not None}
+    for process in np.unique(local[named]).tolist():
+        known[process] = int(lines.rank[named[local[named] == process][-1]])
+    nameless = (local != NO_RANK) & (lines.rank == NO_RANK)
+    for process in np.unique(local[nameless]).tolist():
+        if (rank := known.get(process)) is not None:
+            lines.rank[nameless & (local == process)] = rank
 
 
-def _counted(batch: _Batch) -> list[LineTable]:
+def _counted(lines: LineColumns, *, with_files: bool) -> LineColumns:
     """The lines whose templates are counted: no console copies of rank files."""
-    tables = [table for _, table in batch.tables]
-    if not any(state.lines for state in batch.states.values()):
-        return tables
-    return [
-        table.select([n for n, channel in enumerate(table.channel) if channel != TEE])
-        if TEE in table.channel
-        else table
-        for table in tables
-    ]
+    copies = lines.of_channel(TEE)
+    return lines.select(np.flatnonzero(~copies)) if with_files and copies.any() else lines
 
 
-def _copy_chunks(batch: _Batch) -> None:
-    owner = ChunkOwner(batch.run_id, batch.attempt, batch.node, batch.batch_id)
-    portions = _portions([table for _, table in batch.tables])
-    add_chunks([_packed(owner, tables) for tables in portions])
+def _packed(owner: ChunkOwner, lines: LineColumns) -> PackedChunk:
+    header, body = encode_chunk([lines])
+    return PackedChunk(owner, header, int(np.count_nonzero(lines.of_channel(TEE))), body)
 
 
-def _packed(owner: ChunkOwner, tables: Sequence[LineTable]) -> PackedChunk:
-    header, body = encode_chunk(tables)
-    return PackedChunk(owner, header, sum(table.channel.count(TEE) for table in tables), body)
+def _pieces(lines: LineColumns) -> Iterable[LineColumns]:
+    """The lines in parts that fit a chunk, all of about the same size."""
+    sizes = np.cumsum(lines.text_bytes)
+    parts = max(-(-len(lines) // MAX_CHUNK_LINES), -(-int(sizes[-1]) // MAX_CHUNK_BYTES))
+    bounds = [len(lines) * part // parts for part in range(parts + 1)]
+    for start, end in pairwise(bounds):
+        yield from _fitting(lines, sizes, start, end)
 
 
-def _portions(tables: Sequence[LineTable]) -> Iterable[list[LineTable]]:
-    """Tables in groups that fit a chunk; a table too big for one is cut."""
-    group: list[LineTable] = []
-    lines = chars = 0
-    for table in tables:
-        for piece in _pieces(table):
-            size = sum(map(len, piece.text))
-            if group and (lines + len(piece) > MAX_CHUNK_LINES or chars + size > MAX_CHUNK_CHARS):
-                yield group
-                group, lines, chars = [], 0, 0
-            group.append(piece)
-            lines += len(piece)
-            chars += size
-    if group:
-        yield group
+def _fitting(
+    lines: LineColumns, sizes: NDArray[np.int64], start: int, end: int
+) -> Iterable[LineColumns]:
+    """One part, cut once more while it is too large: lines differ in length."""
+    size = int(sizes[end - 1]) - (int(sizes[start - 1]) if start else 0)
+    if size <= MAX_CHUNK_BYTES or end - start == 1:
+        yield lines if end - start == len(lines) else lines.piece(start, end)
+        return
+    middle = (start + end) // 2
+    yield from _fitting(lines, sizes, start, middle)
+    yield from _fitting(lines, sizes, middle, end)
 
 
-def _pieces(table: LineTable) -> Iterable[LineTable]:
-    if len(table) <= MAX_CHUNK_LINES and sum(map(len, table.text)) <= MAX_CHUNK_CHARS:
-        return (table,)
-    start = size = 0
-    cuts = []
-    for number, text in enumerate(table.text):
-        if number - start >= MAX_CHUNK_LINES or size + len(text) > MAX_CHUNK_CHARS:
-            cuts.append((start, number))
-            start, size = number, 0
-        size += len(text)
-    return [table[a:b] for a, b in (*cuts, (start, len(table))) if a < b]
-
-
-def _copy_events(batch: _Batch) -> bool:
+def _copy_events(batch: _Batch, lines: LineColumns, *, with_files: bool) -> bool:
     """Rows of warnings and errors; whether one of them may change a verdict."""
-    with_files = any(state.lines for state in batch.states.values())
+    ends = np.cumsum([len(table) for table in batch.tables])
+    serious = lines.severity >= Severity.WARNING
+    if with_files:
+        serious &= ~lines.of_channel(TEE)
+    numbers = np.flatnonzero(serious)
+    source = np.array(batch.sources)[np.searchsorted(ends, numbers, side="right")].tolist()
     rows = [
-        _event_row(batch, file, table, number)
-        for file, table in batch.tables
-        for number, severity in enumerate(table.severity)
-        if severity >= Severity.WARNING and not _has_no_row(table, number, with_files)
+        _event_row(batch, source_id, lines, number)
+        for number, source_id in zip(numbers.tolist(), source, strict=True)
+        if not _has_no_row(lines, number)
     ]
     if rows:
         copy_in("logs_event", _EVENT, rows)
     return any(row[9] >= Severity.ERROR or row[11] is not None for row in rows)
 
 
-def _has_no_row(table: LineTable, number: int, with_files: bool) -> bool:
-    channel = table.channel[number]
-    if channel == TEE and with_files:
-        return True
-    return channel != CONSOLE and table.is_frame(number)
+def _has_no_row(lines: LineColumns, number: int) -> bool:
+    return lines.is_frame(number) and lines.origin_of(number).channel != CONSOLE
 
 
-def _event_row(batch: _Batch, file: OpenFile, table: LineTable, number: int) -> tuple[Any, ...]:
-    fault = taxonomy().classify(table.message(number))
+def _event_row(batch: _Batch, source_id: int, lines: LineColumns, number: int) -> tuple[Any, ...]:
+    line, message = lines.line(number), lines.message(number)
+    fault = taxonomy().classify(message)
     return (
         batch.run_id,
-        file.source_id,
-        table.seq[number],
+        source_id,
+        line.seq,
         batch.attempt,
         batch.node,
-        table.channel[number],
-        table.time_ns[number],
-        table.local_rank[number],
-        table.rank[number],
-        int(table.severity[number]),
-        table.step[number],
+        line.channel,
+        line.time_ns,
+        line.local_rank,
+        line.rank,
+        line.severity,
+        line.step,
         fault.id if fault is not None else None,
-        table.message_at[number],
-        table.text[number][:MAX_EVENT_CHARS],
+        len(line.text) - len(message),
+        line.text[:MAX_EVENT_CHARS],
     )
 
 
-def _summary(batch: _Batch, late_before_ns: int | None) -> LinesWritten:
-    rows = of_speakers(batch.run_id, batch.attempt, batch.node, batch.told)
-    severities = [s for _, table in batch.tables for s in table.severity]
-    steps = [s for _, table in batch.tables for s in table.step if s is not None]
+def _summary(batch: _Batch, lines: LineColumns, late_before_ns: int | None) -> LinesWritten:
+    rows, copies = of_speakers(batch.run_id, batch.attempt, batch.node, batch.told)
+    last_step = int(lines.step.max(initial=NO_STEP))
+    late = None if late_before_ns is None else lines.time_ns < late_before_ns
     return LinesWritten(
-        lines=len(severities),
-        errors=sum(s >= Severity.ERROR for s in severities),
-        warnings=sum(s == Severity.WARNING for s in severities),
+        lines=len(lines),
+        errors=int(np.count_nonzero(lines.severity >= Severity.ERROR)),
+        warnings=int(np.count_nonzero(lines.severity == Severity.WARNING)),
         gaps=batch.gaps,
         skipped_lines=batch.skipped,
-        late_lines=_late(batch, late_before_ns),
-        last_ns=max((t for _, table in batch.tables for t in table.time_ns), default=None),
-        last_step=max(steps, default=None),
+        late_lines=0 if late is None else int(np.count_nonzero(late)),
+        last_ns=int(lines.time_ns.max()) if len(lines) else None,
+        last_step=None if last_step == NO_STEP else last_step,
         rank_rows=tuple(batch.rank_rows),
         job_rows=rows,
-        job_copies=len(batch.told) - len(rows),
+        job_copies=copies,
     )
-
-
-def _late(batch: _Batch, before_ns: int | None) -> int:
-    """How many of the new lines are older than `before_ns`."""
-    if before_ns is None:
-        return 0
-    times = (table.time_ns for _, table in batch.tables)
-    return sum(sum(t < before_ns for t in some) for some in times if min(some) < before_ns)

@@ -19,5 +19,8 @@ def _client(url: str) -> redis.Redis:
 
 
 def client() -> redis.Redis:
-    """The shared client. Thread safe; reconnects by itself."""
+    """The shared client. Thread safe; reconnects by itself. Raises redis.RedisError without an
+    address: to callers that is a server that is away."""
+    if not settings.REDIS_URL:
+        raise redis.ConnectionError("REDIS_URL is not set")
     return _client(settings.REDIS_URL)

@@ -22,7 +22,7 @@ _NO_CONDITION: dict[str, dict[str, Any]] = {
     "level": {"min_severity": Severity.DEBUG, "max_severity": Severity.CRITICAL},
     "step": {"from_step": None, "to_step": None},
     "source": {"source": ""},
-    "template": {"template": None},
+    "template": {"templates": ()},
     "text": {},
 }
 """Fields that a form or an old link may send beside the query, and what each says when empty.

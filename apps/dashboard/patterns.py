@@ -14,7 +14,7 @@ from apps.logs.domain.ranksets import say_ranks
 
 NS = 10**9
 MAX_SPANS = 8
-MAX_IDS = 40
+MAX_IDS = 90
 _WILD = re.compile(r"(<(?:num|hex|ip|path|time|id|\*)>|#)")
 SINCE = {
     Since.INCIDENT: "it ends ten minutes before the incident began",

@@ -61,7 +61,7 @@ class LogQuery:
     text, words: each a substring; without: substrings that must not occur. regex: RE2 syntax, `^`
     and `$` are the ends of a line. ignore_case: of words, without and regex; the case of text
     always matters. ranks: any of them; rank_spans: inclusive spans, added to ranks. node, nodes:
-    any of them. source: part of the file's name. template: id of the message's template.
+    any of them. source: part of the file's name. templates: ids, any of them.
     from_step, to_step: inclusive; lines that name a step name one of these, others are of the
     minutes in which lines do (search.py). from_ns, to_ns: inclusive. after_cursor: next_cursor of
     the page before. newest_first: read backwards. copies: also console lines that repeat a rank
@@ -90,7 +90,7 @@ class LogQuery:
     regex: str = ""
     ignore_case: bool = False
     source: str = ""
-    template: int | None = None
+    templates: tuple[int, ...] = ()
     from_step: int | None = None
     to_step: int | None = None
     max_s: float = 20.0

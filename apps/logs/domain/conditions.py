@@ -12,6 +12,7 @@ from apps.logs.domain.cursor import MAX_INT64, MIN_INT64
 from apps.logs.domain.lines import TEE
 from apps.logs.domain.ranksets import Spans, merged
 from apps.logs.domain.regexes import LineRegex
+from apps.logs.domain.templatematch import of_templates
 from apps.logs.domain.textsearch import Needle, holding
 from apps.logs.records import LogQuery
 
@@ -19,8 +20,8 @@ from apps.logs.records import LogQuery
 @dataclass(frozen=True, slots=True)
 class LineFilter:
     """Conditions on lines, all at once. spans (): any rank. contains, without: needles that every
-    line, or no line, holds. steps: lines that name a step name one of these; others pass.
-    hide_copies: no console copies.
+    line, or no line, holds. templates: the line has one of these; empty: any. steps: lines that
+    name a step name one of these; others pass. hide_copies: no console copies.
     """
 
     spans: Spans = ()
@@ -28,6 +29,7 @@ class LineFilter:
     max_severity: int = 255
     contains: tuple[Needle, ...] = ()
     without: tuple[Needle, ...] = ()
+    templates: frozenset[int] = frozenset()
     source: str = ""
     from_ns: int = MIN_INT64
     to_ns: int = MAX_INT64
@@ -50,6 +52,7 @@ def filter_of(query: LogQuery) -> LineFilter:
         max_severity=query.max_severity,
         contains=tuple(contains),
         without=tuple(without),
+        templates=frozenset(query.templates),
         source=query.source,
         from_ns=MIN_INT64 if query.from_ns is None else query.from_ns,
         to_ns=MAX_INT64 if query.to_ns is None else query.to_ns,
@@ -85,6 +88,8 @@ def matching(chunk: ChunkLines, condition: LineFilter) -> NDArray[np.bool_]:
         if not hit.any():
             return hit
         hit &= ~holding(chunk.lines_text, needle, hit)
+    if condition.templates and hit.any():
+        hit &= of_templates(chunk.lines_text, condition.templates)
     return hit
 
 

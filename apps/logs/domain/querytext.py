@@ -23,6 +23,7 @@ from apps.logs.records import LogQuery
 MAX_CHARS = 2_000
 MAX_WORDS = 20
 MAX_NODES = 1_000
+MAX_TEMPLATES = 100
 MAX_STEP = 2**62
 _ALIASES: Final = {"host": "node", "severity": "level", "sev": "level", "file": "source"}
 _LEVELS: Final = {
@@ -51,7 +52,7 @@ class QueryText:
     min_severity: int = Severity.DEBUG
     max_severity: int = Severity.CRITICAL
     source: str = ""
-    template: int | None = None
+    templates: tuple[int, ...] = ()
     from_step: int | None = None
     to_step: int | None = None
     attempt: int | None = None
@@ -69,7 +70,7 @@ class QueryText:
             min_severity=self.min_severity,
             max_severity=self.max_severity,
             source=self.source,
-            template=self.template,
+            templates=self.templates,
             from_step=self.from_step,
             to_step=self.to_step,
             attempt=query.attempt if self.attempt is None else self.attempt,
@@ -104,8 +105,8 @@ def say_query(parts: QueryText) -> str:
     pieces += _say_levels(parts)
     if parts.source:
         pieces.append(f"source:{_say_word(parts.source)}")
-    if parts.template is not None:
-        pieces.append(f"template:{parts.template}")
+    if parts.templates:
+        pieces.append(f"template:{','.join(map(str, parts.templates))}")
     if parts.from_step is not None or parts.to_step is not None:
         pieces.append(f"step:{_say_steps(parts.from_step, parts.to_step)}")
     if parts.attempt is not None:
@@ -222,7 +223,10 @@ def _number(name: str, text: str, most: int) -> int:
 
 
 def _template(text: str, _: str) -> dict[str, Any]:
-    return {"template": _number("template", text, 2**63 - 1)}
+    ids = dict.fromkeys(_number("template", one, 2**63 - 1) for one in text.split(","))
+    if len(ids) > MAX_TEMPLATES:
+        raise BadQuery(f"more than {MAX_TEMPLATES} templates", where="template", hint="ask twice")
+    return {"templates": tuple(ids)}
 
 
 def _attempt(text: str, _: str) -> dict[str, Any]:

@@ -22,9 +22,11 @@ from apps.logs.domain.conditions import LineFilter, filter_of, matching
 from apps.logs.domain.cursor import LineKey, pack_cursor, unpack_cursor
 from apps.logs.domain.paging import Found, PageBuilder
 from apps.logs.domain.pruning import may_match, probes_of
+from apps.logs.domain.templatematch import probes_of_templates
 from apps.logs.records import LogEntry, LogPage, LogQuery, Scanned
 from apps.logs.store import chunkquery
 from apps.logs.store.chunkquery import ChunkRow, Step
+from apps.logs.store.templates import template_texts
 
 MAX_PAGE = 5_000
 ROWS = (16, 256, 4_096)
@@ -89,7 +91,8 @@ class _Search:
         self.builder = PageBuilder(limit, self.after, query.newest_first)
         self.hiding = filter_of(query)
         self.showing = replace(self.hiding, hide_copies=False)
-        self.probes = probes_of(self.hiding)
+        texts = template_texts(query.run_id, query.templates)
+        self.probes = (*probes_of(self.hiding), *probes_of_templates(texts))
         self.total = self.scanned = self.opened = self.given = 0
 
     def parts(self) -> Iterator[Scanned]:

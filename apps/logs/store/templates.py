@@ -175,3 +175,11 @@ def said_before(run_id: int, attempt: int) -> set[int]:
     """Templates that an earlier attempt of the run said. -- uses the primary key"""
     sql = "SELECT template_id FROM logs_template WHERE run_id = %s AND attempt < %s"
     return {template for (template,) in query(sql, [run_id, attempt])}
+
+
+def template_texts(run_id: int, templates: Sequence[int]) -> list[str]:
+    """Masked texts of these templates, those that are known. -- uses the primary key"""
+    if not templates:
+        return []
+    sql = "SELECT text FROM logs_template WHERE run_id = %s AND template_id = ANY(%s::int8[])"
+    return [text for (text,) in query(sql, [run_id, list(templates)])]

@@ -13,11 +13,7 @@ Plain Python. Nothing here raises on content.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from hashlib import blake2b
-
-import numpy as np
-from numpy.typing import NDArray
 
 MAX_SHAPE_CHARS = 2_000
 MAX_WORDS = 48
@@ -27,7 +23,6 @@ OTHER = 0
 """Id of what did not fit: lines of templates beyond the bound of their attempt."""
 
 _DIGITS = str.maketrans("", "", "0123456789")
-_SEPARATOR = "\0"
 _PATH_END = r"[^\s\"'`,;()\[\]{}<>|]*"
 # Not behind a word, a number's slash or a wildcard: `tok/s`, `3/8`, `<num>/s` hold no path.
 _PATH = rf"(?<![\w.>#)\]])(?:[A-Za-z][\w+.-]*://|~?/(?=[\w.$~-])){_PATH_END}"
@@ -71,16 +66,6 @@ def template_of_shape(shape: str) -> int:
             _ids.clear()
         found = _ids[shape] = _hashed(key_of(shape))
     return found
-
-
-def template_ids(messages: Sequence[str]) -> NDArray[np.int64]:
-    """`template_id` of each message: int64[n]. Cost: about 0.2 us a message of a known shape."""
-    shapes = _SEPARATOR.join(messages).translate(_DIGITS).split(_SEPARATOR) if messages else []
-    if len(shapes) != len(messages):
-        shapes = [shape_of(message) for message in messages]
-    known = _ids.get
-    found = [known(shape) or template_of_shape(shape) for shape in shapes]
-    return np.array(found, dtype=np.int64)
 
 
 def key_of(shape: str) -> bytes:

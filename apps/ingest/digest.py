@@ -56,18 +56,28 @@ class Digested:
 class Protocol:
     """parse: (body, envelope) -> batch, pure. write: (envelope, batch) -> Written.
 
-    join: (batch, the next one of the same sender) -> both as one, or None.
+    join: (batch, the next one of the same sender) -> both as one, or None. numbered: what bodies
+    hold has numbers, so that writing a part of it again does no harm.
     """
 
     parse: Callable[[bytes, Envelope], Any]
     write: Callable[[Envelope, Any], writes.Written]
     join: Callable[[Any, Any], Any] | None = None
+    numbered: bool = True
+
+
+class _WrittenBefore(AppError):
+    """Of joined bodies without numbers one was written before: they must be written one by one."""
 
 
 PROTOCOLS: dict[str, Protocol] = {
     "logs": Protocol(lambda body, _: parse_logs(body), writes.write_logs),
-    "lines": Protocol(lambda body, _: parse_lines(body), write_entries),
-    "push": Protocol(lambda body, _: entries.unpack(body), write_entries),
+    "lines": Protocol(
+        lambda body, _: parse_lines(body), write_entries, entries.join, numbered=False
+    ),
+    "push": Protocol(
+        lambda body, _: entries.unpack(body), write_entries, entries.join, numbered=False
+    ),
     "wandb": Protocol(lambda body, _: open_wandb(body), write_wandb, join_records),
     "file_stream": Protocol(lambda body, _: parse_stream(body), write_stream, join_streams),
     wandb_alerts.ENDPOINT: Protocol(
@@ -205,10 +215,12 @@ def _refuse(envelope: Envelope, error: AppError, result: Digested, *, quarantine
 
 
 def _write(envelopes: Sequence[Envelope], batch: Any, result: Digested) -> None:
-    """Of joined bodies those that were written before do no harm: their lines have numbers."""
+    """Of joined bodies with numbers those that were written before do no harm."""
     first = envelopes[0]
     fresh = store.claim_batches(first.run_id, [envelope.batch_id for envelope in envelopes])
     repeated = len(envelopes) - len(fresh)
+    if fresh and repeated and not PROTOCOLS[first.endpoint].numbered:
+        raise _WrittenBefore("of joined bodies one was written before")
     attempts: Set[int] = frozenset()
     counts = Counter({"duplicate_batches": repeated})
     if fresh:

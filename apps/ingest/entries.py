@@ -61,6 +61,32 @@ class EntryBatch(msgspec.Struct, frozen=True, array_like=True):
         return sum(len(group.text) for group in self.groups)
 
 
+MAX_JOINED: Final = 50_000
+"""Lines of bodies that are written together."""
+
+
+def join(first: EntryBatch, second: EntryBatch) -> EntryBatch | None:
+    """Both as one; None if that would be too large. Lines keep their order within each place."""
+    if first.project != second.project or first.lines() + second.lines() > MAX_JOINED:
+        return None
+    groups = {group.place: group for group in first.groups}
+    for group in second.groups:
+        held = groups.get(group.place)
+        groups[group.place] = group if held is None else _longer(held, group)
+    counts = Counter(first.counts) + Counter(second.counts)
+    return EntryBatch(1, list(groups.values()), dict(counts), first.project)
+
+
+def _longer(held: Group, more: Group) -> Group:
+    return Group(
+        held.place,
+        held.time_ns + more.time_ns,
+        held.severity + more.severity,
+        held.step + more.step,
+        held.text + more.text,
+    )
+
+
 _DECODER: Final = msgspec.msgpack.Decoder(EntryBatch)
 
 

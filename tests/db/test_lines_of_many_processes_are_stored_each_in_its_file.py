@@ -104,3 +104,15 @@ def test_beyond_the_most_sources_lines_share_one_and_are_counted(run, monkeypatc
         ("0", "out@0"), ("1", "out@0"), ("2", write.OTHERS), ("3", write.OTHERS),
     ]  # fmt: skip
     assert counters(run)["sources_refused"] == 2
+
+
+def test_bodies_that_wait_together_are_each_written_once(run):
+    def waiting(*numbers):
+        bodies = [json.dumps(line(number)).encode() for number in numbers]
+        return [factories.envelope("lines", body, run_id=run) for body in bodies]
+
+    done = digest(waiting(0, 1), quarantine=False)
+    assert (done.written, done.duplicates) == (2, 0)
+    done = digest(waiting(2, 1, 3, 3), quarantine=False)
+    assert (done.written, done.duplicates) == (2, 2)
+    assert [e.text for e in stored(run)] == ["0", "1", "2", "3"]

@@ -134,3 +134,14 @@ def test_one_odd_line_changes_nothing_for_the_others(ranks):
     usual = [CORPUS | {"rank": rank} for rank in ranks]
     slow = parse(body(*usual, {"msg": "x", "node": "n", "source": "odd", "unknown": 1})).groups
     assert slow[:-1] == parse(body(*usual)).groups
+
+
+@given(st.lists(st.integers(-1, 3), max_size=8), st.lists(st.integers(-1, 3), max_size=8))
+def test_joined_bodies_read_as_one_body(first, second):
+    both = [body(*(CORPUS | {"rank": rank} for rank in ranks)) for ranks in (first, second)]
+    assert entries.join(*map(parse, both)).groups == parse(b"".join(both)).groups
+
+
+def test_bodies_that_would_be_too_large_are_not_joined(monkeypatch):
+    monkeypatch.setattr(entries, "MAX_JOINED", 1)
+    assert entries.join(parse(body(CORPUS)), parse(body(CORPUS))) is None

@@ -16,7 +16,7 @@ from django.conf import settings
 
 from apps.core.errors import AppError
 from apps.ingest import services as ingest
-from workers.benches.servers import BenchServers, tree_s
+from workers.benches.servers import BenchServers, tree, tree_s
 from workers.embedded import server
 from workers.supervisor import probes
 
@@ -46,9 +46,17 @@ class BenchProcesses:
 
     def consumer_peak_bytes(self) -> int:
         """The most memory the consumer has had (VmHWM)."""
-        text = Path(f"/proc/{self.consumer_pid}/status").read_text(encoding="ascii")
-        peak = next(line for line in text.splitlines() if line.startswith("VmHWM"))
-        return int(peak.split()[1]) * _KIB
+        return _peak_bytes(self.consumer_pid)
+
+    def web_peak_bytes(self) -> int:
+        """The most memory the largest process of web has had."""
+        return max(map(_peak_bytes, tree(self.web_pid)))
+
+
+def _peak_bytes(pid: int) -> int:
+    text = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    peak = next(line for line in text.splitlines() if line.startswith("VmHWM"))
+    return int(peak.split()[1]) * _KIB
 
 
 def free_port() -> int:

@@ -43,12 +43,17 @@ def _stat(pid: int) -> tuple[int, float] | None:
 
 def tree_s(root: int) -> float:
     """CPU seconds of a process and all that it started."""
+    return sum(stat[1] for pid in tree(root) if (stat := _stat(pid)))
+
+
+def tree(root: int) -> set[int]:
+    """A process and all that it started, by id."""
     stats = {int(p.name): _stat(int(p.name)) for p in Path("/proc").iterdir() if p.name.isdigit()}
     mine, grew = {root}, True
     while grew:
         more = {pid for pid, stat in stats.items() if stat and stat[0] in mine} - mine
         mine, grew = mine | more, bool(more)
-    return sum(stat[1] for pid in mine if (stat := stats.get(pid)))
+    return mine
 
 
 @contextmanager

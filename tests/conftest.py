@@ -57,6 +57,7 @@ def fresh_caches():
     views.run_id_of.cache_clear()
     labelling._tables.clear()
     pushing._noted.clear()
+    pushing._next_note_s = 0.0
 
 
 @pytest.fixture

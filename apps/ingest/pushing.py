@@ -29,9 +29,12 @@ READ_AT_ONCE = 2
 SEEN_AGAIN_S = 60.0
 MAX_SEEN = 2_000
 MAX_NOTED = 20
-"""New sets of labels that are noted of one body."""
+NOTE_EVERY_S = 1.0
+"""A process notes at most MAX_NOTED new sets of labels in this time: a sample is enough, and no
+sender may make it write for every body."""
 _places = threading.BoundedSemaphore(READ_AT_ONCE)
 _noted: dict[tuple[str, str], float] = {}
+_next_note_s = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +131,10 @@ def _packed(batch: entries.EntryBatch) -> bytes:
 
 def _note(project: str, door: str, token: str, seen: Sequence[Seen]) -> None:
     """Labels for the page that shows what the rules make of them; each once in SEEN_AGAIN_S."""
+    global _next_note_s
     now = time.monotonic()
+    if now < _next_note_s:
+        return
     fresh: dict[str, Seen] = {}
     for one in seen[:MAX_SEEN]:
         key = labels_store.digest(one)
@@ -138,5 +144,6 @@ def _note(project: str, door: str, token: str, seen: Sequence[Seen]) -> None:
         return
     if len(_noted) >= MAX_SEEN:
         _noted.clear()
+    _next_note_s = now + NOTE_EVERY_S
     _noted.update({(project, key): now + SEEN_AGAIN_S for key in fresh})
     labels_store.note_labels(project, door, token, now_ns(), fresh)

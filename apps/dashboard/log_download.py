@@ -18,6 +18,7 @@ MAX_LINES = 2_000_000
 MAX_BYTES = 1 << 30
 MAX_S = 300.0
 PAGE = 5_000
+"""Lines of one search: chunks that overlap are opened once for each."""
 slots = Slots(2)
 
 

@@ -86,6 +86,22 @@ def row(entry: LogEntry, marker: Marker) -> dict[str, Any]:
     }
 
 
+def as_bytes(entry: LogEntry, original: bytes) -> str:
+    """The bytes of a line as text, where they are not just its text; else "".
+
+    What is no text or no printable character is written \\xNN, a backslash twice.
+    """
+    if original == entry.text.encode("utf-8", "replace"):
+        return ""
+    shown = original.decode("utf-8", "surrogateescape")
+    return "".join(c if c.isprintable() and c != "\\" else _escaped(c) for c in shown)
+
+
+def _escaped(character: str) -> str:
+    raw = character.encode("utf-8", "surrogateescape")
+    return "".join("\\\\" if b == 0x5C else f"\\x{b:02x}" for b in raw)
+
+
 def ndjson(
     first: dict[str, Any], parts: Iterable[Scanned], marker: Marker
 ) -> Generator[bytes, None, None]:

@@ -21,6 +21,8 @@ from apps.logs.records import LogQuery
 from apps.runs.records import AttemptInfo, RunInfo
 
 PAGE = 200
+FIRST_LINES = 100
+"""Of a page as it is first shown; its script asks for more when they come near."""
 FIRST_S = 1.5
 """Seconds of search before a page is shown with what was found; its script goes on from there."""
 STREAM_S = 15.0
@@ -130,8 +132,10 @@ def first_page(asked: Question) -> Found:
     """The lines that the address shows first, as far as FIRST_S finds them. Raises BadCursor."""
     ask = asked.ask
     if ask.at:
-        older = _search(asked, newest_first=True, after_cursor=behind(ask.at), limit=PAGE // 2)
-        newer = _search(asked, newest_first=False, after_cursor=ask.at, limit=PAGE // 2)
+        older = _search(
+            asked, newest_first=True, after_cursor=behind(ask.at), limit=FIRST_LINES // 2
+        )
+        newer = _search(asked, newest_first=False, after_cursor=ask.at, limit=FIRST_LINES // 2)
         return _joined(older, newer)
     if ask.after:
         newer = _search(asked, newest_first=False, after_cursor=ask.after)
@@ -152,7 +156,7 @@ def behind(cursor: str) -> str:
 
 def _search(asked: Question, **changes: Any) -> _Side:
     side = _Side([])
-    for part in search.scan(asked.query(max_s=FIRST_S, **changes)):
+    for part in search.scan(asked.query(**{"max_s": FIRST_S, "limit": FIRST_LINES, **changes})):
         side.rows += [row(line, asked.marker) for line in part.lines]
         side.searched, side.total = part.chunks_scanned, part.chunks_total
         side.next, side.partial = part.next_cursor, part.partial
@@ -182,8 +186,7 @@ class Choice:
 def choices(asked: Question, attempt: AttemptInfo | None, now_ns: int) -> list[Choice]:
     """Quick ranges: around the onset of the attempt's incident, the last 10 minutes, all of it."""
     ranges: list[tuple[str, int | None, int | None, str]] = []
-    incident = _incident(asked)
-    if incident is not None:
+    for incident in incidents_of(asked)[:1]:
         onset = incident.onset_time_ns
         span = (onset - 5 * MINUTE_NS, onset + 2 * MINUTE_NS)
         ranges.append((f"around {incident.label}", *span, OLDEST))
@@ -211,7 +214,7 @@ def widened(asked: Question) -> dict[str, str]:
     }
 
 
-def _incident(asked: Question) -> IncidentInfo | None:
-    """The newest incident of the attempt."""
+def incidents_of(asked: Question) -> list[IncidentInfo]:
+    """Incidents of the attempt, the newest first."""
     found = incidents.list_incidents(IncidentQuery(run_id=asked.run.id, limit=20))
-    return next((i for i in found if i.attempt == asked.attempt and i.onset_time_ns), None)
+    return [i for i in found if i.attempt == asked.attempt and i.onset_time_ns]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from apps.core.clock import now_ns
 from apps.core.records import Severity
-from apps.dashboard.log_page import Question
+from apps.dashboard.log_page import Question, incidents_of
 from apps.logs import search
 from apps.logs import store as log_store
 from apps.logs.records import RankActivity
@@ -36,15 +36,20 @@ def _range(asked: Question) -> tuple[int, int] | None:
 
 
 def pulse(asked: Question, buckets: int) -> dict[str, Any]:
-    """Edges in ms and lines by severity of each bucket; no buckets if there is no line."""
+    """Edges in ms, lines by severity of each bucket, and onsets of incidents; no buckets if there
+    is no line."""
     span = _range(asked)
     if span is None or asked.attempt is None:
-        return {"edges": [], "severities": [], "counts": []}
+        return {"edges": [], "severities": [], "counts": [], "onsets": []}
     found = search.pulse(asked.run.id, asked.attempt, *span, buckets)
     return {
         "edges": (found.edges_ns / 1e6).tolist(),
         "severities": [Severity(s).name.lower() for s in found.severities],
         "counts": found.counts.tolist(),
+        "onsets": [
+            {"ms": incident.onset_time_ns / 1e6, "label": incident.label}
+            for incident in incidents_of(asked)
+        ],
     }
 
 

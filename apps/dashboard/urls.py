@@ -41,6 +41,7 @@ urlpatterns = [
     path("runs/<str:key>/logs/ranks/", views_logs.ranks, name="log_ranks"),
     path("runs/<str:key>/logs/patterns/", views_patterns.patterns, name="log_patterns"),
     path("runs/<str:key>/logs/lines", views_logs.lines, name="log_lines"),
+    path("runs/<str:key>/logs/line", views_logs.line, name="log_line"),
     path("runs/<str:key>/logs/around", views_logs.around, name="log_around"),
     path("runs/<str:key>/logs/news", views_logs.news, name="log_news"),
     path("runs/<str:key>/logs/pulse", views_logs.pulse, name="log_pulse"),

@@ -89,7 +89,7 @@ def _first(asked: Question) -> tuple[log_page.Found | None, str]:
 
 def _state(asked: Question, attempt: AttemptInfo | None, found: log_page.Found | None) -> str:
     """What the script of the page goes on from, as JSON for an attribute: no inline script."""
-    names = ("lines", "around", "news", "pulse", "matrix", "download")
+    names = ("lines", "line", "around", "news", "pulse", "matrix", "download")
     state = {
         **asked.said(),
         "at": asked.ask.at,
@@ -164,14 +164,29 @@ def around(request: HttpRequest, key: str) -> HttpResponse:
 
 
 @require_safe
-def news(request: HttpRequest, key: str) -> HttpResponse:
-    """Which chunks came since the one numbered `since`, as JSON."""
+def line(request: HttpRequest, key: str) -> HttpResponse:
+    """All of one line, and its bytes in the file where they differ, as JSON."""
     info = run_of(key)
+    try:
+        found = search.line(info.id, request.GET.get("at", ""))
+    except BadCursor as error:
+        return json_response({"error": str(error)}, status=400)
+    if found is None:
+        return json_response({"error": "the line is not stored any more"}, status=404)
+    return json_response({"text": found[0].text, "original": log_feed.as_bytes(*found)})
+
+
+@require_safe
+def news(request: HttpRequest, key: str) -> HttpResponse:
+    """Which chunks came since the one numbered `since`, and the newest attempt, as JSON."""
+    info = run_of(key)
+    newest = runs.attempt(info.id, None)
     attempt = runs.attempt(info.id, number(request, "attempt"))
     since = whole(request.GET.get("since", "")) or 0
     came = log_store.arrivals(info.id, attempt.number, since) if attempt else []
     chunks = [[one.chunk_id, str(one.first_ns), one.lines] for one in came]
-    return json_response({"chunks": chunks, "counts": counts(info.id)})
+    found = {"chunks": chunks, "counts": counts(info.id), "newest": newest and newest.number}
+    return json_response(found)
 
 
 @require_safe

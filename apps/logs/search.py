@@ -65,14 +65,25 @@ def around(run_id: int, cursor: str, before: int = 10, after: int = 10) -> LogPa
     cursor: of line_cursor(). The page is empty if the line is not there (any more). Raises
     BadCursor.
     """
+    place, time_ns = _place(run_id, cursor)
+    counts = (max(0, min(before, MAX_CONTEXT)), max(0, min(after, MAX_CONTEXT)))
+    return store.context_of(place, time_ns, *counts)
+
+
+def line(run_id: int, cursor: str) -> tuple[LogEntry, bytes] | None:
+    """A line and the bytes it was in its file; None if it is not there (any more). cursor: of
+    line_cursor(). Raises BadCursor."""
+    return store.line_of(*_place(run_id, cursor))
+
+
+def _place(run_id: int, cursor: str) -> tuple[store.LinePlace, int]:
+    """Where a line stands, and its time."""
     key = unpack_cursor(cursor)
     try:
         source, attempt, node = file_of(key[3])
     except ValueError as error:
         raise BadCursor("the cursor names no line", where="cursor") from error
-    counts = (max(0, min(before, MAX_CONTEXT)), max(0, min(after, MAX_CONTEXT)))
-    place = store.LinePlace(run_id, attempt, node, source, key[2])
-    return store.context_of(place, key[0], *counts)
+    return store.LinePlace(run_id, attempt, node, source, key[2]), key[0]
 
 
 def pulse(

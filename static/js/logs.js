@@ -30,7 +30,7 @@ const page = {
   cursors: { older: state.older, newer: state.newer },
   address: () => page.asked.address.replace(/[?&]at=[^&]*/, "") || "?",
   rows: null,
-  go, say, lines, appended, followed, counts, readout, toEnd, end,
+  go, say, lines, newer, appended, followed, counts, readout, toEnd, end,
 };
 page.rows = new Rows(find("[data-lines]"), find("template[data-line]"), page.address);
 const { rows } = page;
@@ -65,6 +65,14 @@ function progress() {
 function counts(list) {
   find("[data-counts]").replaceChildren(...list.map((one) => el(
     "li", { title: one.title, class: one.tone ? `tone-${one.tone}` : null }, el("b", {}, number(one.value)), ` ${one.word}`)));
+}
+
+/** A later attempt has begun: what is followed here ends. */
+function newer(newest) {
+  const note = find("[data-next-attempt]");
+  note.hidden = newest === null || newest <= page.asked.attempt;
+  note.querySelector("a").href = `?${params({ attempt: null })}`;
+  note.querySelector("b").textContent = newest;
 }
 
 /* -- searching */
@@ -229,8 +237,9 @@ async function overview() {
   drawn = Date.now();
   try {
     const [lines_over_time, answer] = await Promise.all([json(`${page.urls.pulse}?${query}`), fetch(`${page.urls.matrix}?${query}`)]);
-    find("[data-overview]").hidden = !lines_over_time.counts.length;
+    find("[data-overview]").hidden = !lines_over_time.counts.flat().some(Boolean);
     pulse.show(lines_over_time);
+    matrix.onsets = lines_over_time.onsets;
     if (answer.ok) matrix.show(unpack(await answer.arrayBuffer()));
   } catch (error) {
     readout(`The pictures over time are missing: ${error.message}`);

@@ -1,5 +1,5 @@
 /* What the pulse and the matrix share: one time axis, and choosing a part of it with the pointer. */
-import { pixels } from "./dom.js";
+import { colour, pixels } from "./dom.js";
 import { timeOfDay } from "./time.js";
 
 /** Pixels and buckets of a canvas whose plot begins and ends at the page's gutters. */
@@ -13,6 +13,10 @@ export function axis(canvas, edges) {
     n,
     at: (bucket) => left + (bucket / n) * width,
     bucket: (x) => Math.min(n - 1, Math.max(0, Math.floor(((x - left) / width) * n))),
+    place: (ms) => {
+      const bucket = edges.findLastIndex((edge) => edge <= ms);
+      return bucket < 0 || bucket >= n ? null : left + ((bucket + (ms - edges[bucket]) / (edges[bucket + 1] - edges[bucket])) / n) * width;
+    },
     words: (from, to) => `${timeOfDay(edges[from])}–${timeOfDay(edges[to])}`,
   };
 }
@@ -26,6 +30,26 @@ export function pen(canvas, height) {
   const drawing = canvas.getContext("2d");
   drawing.scale(scale, scale);
   return drawing;
+}
+
+/** Dashed lines where incidents began; with their names if there is room for them on top. */
+export function drawOnsets(drawing, at, onsets, height, named = false) {
+  drawing.strokeStyle = drawing.fillStyle = colour("var(--purple)");
+  drawing.setLineDash([4, 3]);
+  drawing.lineWidth = 1.5;
+  drawing.textBaseline = "top";
+  for (const { ms, label } of onsets ?? []) {
+    const x = at.place(ms);
+    if (x === null) continue;
+    drawing.beginPath();
+    drawing.moveTo(x, 0);
+    drawing.lineTo(x, height);
+    drawing.stroke();
+    const right = x > at.left + at.width - 60;
+    drawing.textAlign = right ? "right" : "left";
+    if (named) drawing.fillText(label, right ? x - 4 : x + 4, 0);
+  }
+  drawing.setLineDash([]);
 }
 
 /** Calls onMove(x, y, start) while the pointer is over the canvas, with where a drag began, and

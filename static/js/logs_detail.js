@@ -34,7 +34,19 @@ export function toggle(line, page) {
     if (what) DO[what](line, page, panel);
   });
   line.append(panel);
+  panel.scrollIntoView({ block: "nearest" });
+  whole(line, page, panel);
   return panel;
+}
+
+/** All of the line, and its bytes where they are not its text. */
+async function whole(line, page, panel) {
+  const { text, original } = await json(`${page.urls.line}?at=${line.dataset.at}`).catch(() => ({}));
+  if (line.querySelector(".cut") && text) line.querySelector(".tx").replaceChildren(text);
+  if (!original) return;
+  const box = panel.querySelector("[data-original]");
+  box.querySelector("pre").textContent = original;
+  box.hidden = false;
 }
 
 const DO = {

@@ -59,8 +59,9 @@ export class Follow {
     this.busy = true;
     try {
       const { asked, urls } = this.page;
-      const { chunks, counts } = await json(`${urls.news}?attempt=${asked.attempt}&since=${this.mark}`);
+      const { chunks, counts, newest } = await json(`${urls.news}?attempt=${asked.attempt}&since=${this.mark}`);
       this.page.counts(counts);
+      this.page.newer(newest);
       const fresh = chunks.filter(([id]) => !this.seen.has(id) && (this.begun || id > this.mark));
       this.begun = true;
       this.seen = new Set(chunks.map(([id]) => id));

@@ -1,7 +1,7 @@
 /* Ranks x time: the worst level of each, hosts one below the other. Up to 16,384 ranks: rows that
    share a pixel show the worst of them, and choosing some of them zooms in. */
 import { colour } from "./dom.js";
-import { axis, pen, pointing } from "./logs_axis.js";
+import { axis, drawOnsets, pen, pointing } from "./logs_axis.js";
 import { COLOURS, iso, shade } from "./logs_pulse.js";
 
 const MOST_PIXELS = 160;
@@ -25,6 +25,7 @@ export class Matrix {
     this.most = Number(canvas.dataset.most) || MOST_PIXELS;
     this.data = null;
     this.cursor = null;
+    this.onsets = [];
     pointing(canvas, {
       onMove: (to, from) => this.mark(this.cell(from ?? to), this.cell(to)),
       onPick: (from, to) => this.pick(this.cell(from), this.cell(to)),
@@ -59,6 +60,7 @@ export class Matrix {
     drawing.imageSmoothingEnabled = false;
     drawing.drawImage(this.image, this.axis.left, 0, this.axis.width, this.size.height);
     this.names(drawing);
+    drawOnsets(drawing, this.axis, this.onsets, this.size.height);
     if (from) {
       const [a, b] = [Math.min(from.row, to.row), Math.max(from.row, to.row)];
       const [c, d] = [Math.min(from.bucket, to.bucket), Math.max(from.bucket, to.bucket)];

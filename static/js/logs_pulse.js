@@ -1,7 +1,7 @@
 /* Lines over time: where it became loud. The height of a level is the root of the lines of it and
    worse, so that ten errors show beside a million lines. Drag or click chooses the range. */
 import { colour, number } from "./dom.js";
-import { axis, pen, pointing } from "./logs_axis.js";
+import { axis, drawOnsets, pen, pointing } from "./logs_axis.js";
 
 const HEIGHT = 58;
 const TOP = 12;
@@ -49,6 +49,7 @@ export class Pulse {
     });
     if (from >= 0) shade(drawing, at, from, to, HEIGHT);
     this.label(drawing, at);
+    drawOnsets(drawing, at, this.data.onsets, HEIGHT, true);
   }
 
   label(drawing, at) {

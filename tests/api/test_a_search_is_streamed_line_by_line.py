@@ -87,11 +87,22 @@ def test_context_is_what_the_file_says(operator, incident):
     assert operator.get(PATH + "around", {"at": "x"}).status_code == 400
 
 
+def test_a_long_line_is_cut_in_the_list_and_given_whole(operator, incident):
+    text = f"2026-11-29 12:00:01 {'x' * 30_000}"
+    tell(f"{text}\n")
+    (row,) = rows(stream(operator))
+    assert row["cut"] == len(text) - 20_000
+    found = json.loads(operator.get(PATH + "line", {"at": row["at"]}).content)
+    assert found == {"text": text, "original": ""}
+    assert operator.get(PATH + "line", {"at": "x"}).status_code == 400
+
+
 def test_the_pulse_counts_every_line(operator, incident):
     told()
     found = json.loads(operator.get(PATH + "pulse").content)
     total = dict(zip(found["severities"], np.sum(found["counts"], axis=0), strict=True))
     assert (total["info"], total["error"]) == (5, 1)
+    assert [onset["label"] for onset in found["onsets"]] == [incident.label]
 
 
 @pytest.mark.parametrize(("query", "ranks"), [("", [0, 5]), ("rank:5", [5]), ("node:x", [])])

@@ -58,7 +58,7 @@ def texts(page):
 def test_a_query_a_hit_its_context_and_its_permalink(visit, explored):
     page = visit(permissions=["clipboard-read", "clipboard-write"]).page
     page.goto(explored)
-    expect(page.locator(LINES)).to_have_count(200)
+    expect(page.locator(LINES)).to_have_count(100)
     page.keyboard.press("/")
     page.keyboard.type("rank:5-2")
     page.keyboard.press("Enter")
@@ -88,7 +88,7 @@ def test_a_query_a_hit_its_context_and_its_permalink(visit, explored):
 def test_scrolling_reaches_every_line_once(visit, explored):
     page = visit().page
     page.goto(explored)
-    for count in (400, 600, 601):
+    for count in (300, 500, 601):
         page.locator("[data-scroll]").evaluate("box => { box.scrollTop = 0; }")
         expect(page.locator(LINES)).to_have_count(count)
     found = texts(page)

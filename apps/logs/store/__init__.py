@@ -1,6 +1,6 @@
 """Every statement against the tables of logs."""
 
-from apps.logs.store.context import LinePlace, context_of
+from apps.logs.store.context import LinePlace, context_of, line_of
 from apps.logs.store.files import contexts
 from apps.logs.store.overview import arrivals, extent, newest_chunk
 from apps.logs.store.payloads import check_bucket
@@ -38,6 +38,7 @@ __all__ = [
     "extent",
     "file_totals",
     "heard",
+    "line_of",
     "look_again_ns",
     "newest_chunk",
     "node_hours",

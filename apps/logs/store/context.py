@@ -12,7 +12,7 @@ from apps.core.sql import snapshot
 from apps.logs.domain.chunks import NO_RANK, ChunkLines, decode_chunk
 from apps.logs.domain.paging import Found, key_of
 from apps.logs.models import Chunk
-from apps.logs.records import LogPage
+from apps.logs.records import LogEntry, LogPage
 from apps.logs.store import chunkrows, payloads
 from apps.logs.store.searching import entry_of
 
@@ -80,6 +80,20 @@ def context_of(place: LinePlace, time_ns: int, before: int, after: int) -> LogPa
     chosen = [lines.found[seq] for seq in seqs[max(0, at - before) : at + after + 1]]
     entries = [entry_of(Found(key_of(chunk, n, tag), chunk, n, tag)) for chunk, n in chosen]
     return LogPage(tuple(entries), None, lines.opened, lines.opened)
+
+
+@snapshot()
+def line_of(place: LinePlace, time_ns: int) -> tuple[LogEntry, bytes] | None:
+    """One line, and the bytes it was in its file; None if it is not there."""
+    lines = _Lines(place)
+    rows = Chunk.objects.filter(run_id=place.run_id, attempt=place.attempt, node=place.node)
+    for body in _with_bodies(list(rows.filter(first_ns__lte=time_ns, last_ns__gte=time_ns))):
+        lines.take(body)
+    if place.seq not in lines.found:
+        return None
+    chunk, number = lines.found[place.seq]
+    tag = (place.attempt, place.node)
+    return entry_of(Found(key_of(chunk, number, tag), chunk, number, tag)), chunk.original(number)
 
 
 def _of_its_process(rows: QuerySet[Chunk], lines: _Lines) -> QuerySet[Chunk]:

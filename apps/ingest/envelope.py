@@ -54,8 +54,9 @@ def unpack(data: bytes) -> Envelope:
 def batch_id(given: str | None, *, endpoint: str, run_key: str, body: bytes) -> str:
     """The client's batch id, else a hash of what was sent. BadPayload if it is malformed."""
     if given is None:
-        seed = f"{endpoint}\0{run_key}\0".encode()
-        return "sha256:" + hashlib.sha256(seed + body).hexdigest()
+        digest = hashlib.sha256(f"{endpoint}\0{run_key}\0".encode())
+        digest.update(body)
+        return f"sha256:{digest.hexdigest()}"
     if not BATCH_ID.fullmatch(given):
         raise BadPayload(
             "malformed batch id", where="X-Batch-Id", hint="1-128 of A-Z a-z 0-9 . _ : -"

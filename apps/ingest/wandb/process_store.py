@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from django.db.models import Max
 
+from apps.core.sql import query
 from apps.ingest.models import WandbCopy, WandbFile, WandbProcess
 from apps.ingest.store import count
 from apps.ingest.wandb.lines import NUMBERED
@@ -78,10 +79,15 @@ def newest(run_id: int) -> Process | None:
     return _process(rows.first())
 
 
-def process(run_id: int, attempt: int) -> Process | None:
-    """The process that writes an attempt alone. -- uses the primary key"""
-    rows = WandbProcess.objects.filter(run_id=run_id, attempt=attempt, writer="")
-    return _process(rows.first())
+def lone_attempt(run_id: int, named: int | None) -> int | None:
+    """The attempt `named` if a process writes it alone, else the newest one that one writes alone.
+
+    One plain statement, since every body asks for it. -- uses the primary key
+    """
+    lone = "FROM ingest_wandbprocess WHERE run_id = %s AND writer = ''"
+    sql = f"SELECT coalesce((SELECT attempt {lone} AND attempt = %s), (SELECT max(attempt) {lone}))"
+    found: int | None = query(sql, [run_id, named, run_id])[0][0]
+    return found
 
 
 def processes(run_id: int, attempt: int | None = None) -> list[Process]:

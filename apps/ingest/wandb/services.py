@@ -142,10 +142,7 @@ def sender_of(run_id: int, entity: str, writer: str = "") -> Sender:
     copy = None if named.copy is None else processes.copy(run_id, named.copy)
     if copy is not None:
         return Sender(copy.attempt, copy=copy)
-    if named.attempt is not None and processes.process(run_id, named.attempt):
-        return Sender(named.attempt, writer)
-    newest = processes.newest(run_id)
-    return Sender(newest.attempt if newest else None, writer)
+    return Sender(processes.lone_attempt(run_id, named.attempt), writer)
 
 
 def heard(run_id: int, sender: Sender, *, lines: bool) -> dict[str, Any]:

@@ -58,6 +58,8 @@ class Valkey(server.Embedded):
             "appendonly": "yes",
             "appendfsync": self._fsync,
             "aof-load-truncated": "yes",
+            # Nearly all of the file are bodies that have left the stream.
+            "auto-aof-rewrite-min-size": "256mb",
             "save": '""',
             "maxmemory-policy": "noeviction",
             "maxclients": "1000",

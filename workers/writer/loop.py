@@ -44,10 +44,10 @@ class WriterPolicy:
 
     count: int = 64
     read_bytes: int = 32 << 20
-    group_bytes: int = 8 << 20
+    group_bytes: int = 16 << 20
     block_ms: int = 500
-    rest_s: float = 0.25
-    rest_bytes: int = 4 << 20
+    rest_s: float = 0.5
+    rest_bytes: int = 16 << 20
     idle_ms: int = 30_000
     max_deliveries: int = 5
     retry_s: float = 1.0

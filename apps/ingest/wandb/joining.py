@@ -11,7 +11,7 @@ from typing import Final
 from apps.ingest.wandb.lines import NUMBERED, SUMMARY, Piece, StreamBatch
 from apps.ingest.wandb.said import WandbBody
 
-MOST_SIZE: Final = 4 << 20
+MOST_SIZE: Final = 8 << 20
 """Characters of lines, or bytes of records, in a joined body: bounds memory."""
 
 
@@ -36,7 +36,7 @@ def join_streams(whole: StreamBatch, batch: StreamBatch) -> StreamBatch | None:
 
 
 def _chars(batch: StreamBatch) -> int:
-    return sum(len(line) for piece in batch.pieces for line in piece.lines)
+    return sum(sum(map(len, piece.lines)) for piece in batch.pieces)
 
 
 def join_records(whole: WandbBody, body: WandbBody) -> WandbBody | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from workers.writer import memory
 from workers.writer.loop import Writer
 
 
@@ -21,6 +22,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        memory.keep_freed()
         writer = Writer(options["name"])
 
         def stop(number: int, frame: FrameType | None) -> None:

@@ -1,7 +1,9 @@
 """Extras of rows: stored once and whole, in few blocks, within bounds, found by step."""
 
+import numpy as np
 import pytest
 
+from apps.core.grid import Grid
 from apps.core.records import MetricRow
 from apps.ingest import store
 from apps.ingest.models import WandbExtra
@@ -63,6 +65,17 @@ def test_many_rows_become_blocks_that_are_found_by_step(run):
     assert WandbExtra.objects.count() == 3
     assert extras_store.stored(run, 0, 0, 10) < extras_store.stored(run, 0, None, None)
     assert [step for step, _ in extras_store.read(run, 0, 2_000, 2_002)] == [2_000, 2_001, 2_002]
+
+
+@pytest.mark.parametrize("count", [3, 1_500])
+def test_a_grid_is_kept_like_its_rows(run, count):
+    steps, at_ns = range(count), [T0_NS + step for step in range(count)]
+    cells, runtime = np.ones((count, 1)), np.arange(count) / 3
+    for attempt, beside in enumerate([{"r": runtime}, {"r": runtime, "x": -runtime}, {}]):
+        grid = Grid(("loss",), cells, steps, at_ns, beside)
+        extras_store.add(run, attempt, grid)
+        found = extras_store.read(run, attempt, None, None)
+        assert found == {(row.step, row.time_ns): row.extra for row in grid if row.extra}
 
 
 def test_at_one_moment_the_later_arrival_counts(run):

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
 import numpy as np
 from django.db.models import Q, Sum
 
-from apps.core.grid import extras_of, steps_of, times_of
+from apps.core.grid import Grid, extras_of, steps_of, times_of
 from apps.core.records import MetricRow
 from apps.core.sql import execute, query
 from apps.ingest.models import WandbExtra
@@ -18,7 +19,9 @@ from apps.ingest.wandb import extras
 from apps.ingest.wandb.extras import Extra
 from apps.metrics.domain.blocks import (
     Axis,
+    Bools,
     Cells,
+    Floats,
     decode_axis,
     decode_cells,
     encode_axis,
@@ -37,11 +40,26 @@ BYTES: Final = "extra_bytes"
 """The counter of the bytes that a run has here."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """Rows of one block. runtime: float64[n], NaN where not `timed` (None: all are).
+    more: number of the row, and its extra without the runtime."""
+
+    axis: Axis
+    runtime: Floats
+    timed: Bools | None
+    more: Sequence[tuple[int, Extra]]
+
+
 def add(run_id: int, attempt: int, rows: Sequence[MetricRow]) -> Counter[str]:
     """Keeps the extras of rows, in the caller's transaction and under its lock of the run.
 
     What to count: the bytes, or by kind what is skipped once the run has MAX_RUN_BYTES.
     """
+    if isinstance(rows, Grid) and len(rows) >= SMALL_ROWS and rows.beside.keys() == {"r"}:
+        if _bytes_of(run_id) >= MAX_RUN_BYTES:
+            return Counter()
+        return Counter({BYTES: _store(run_id, attempt, _of_grid(rows))})
     told = zip(steps_of(rows), times_of(rows), extras_of(rows), strict=True)
     placed = [(step, time_ns, extra) for step, time_ns, extra in told if extra]
     if not placed:
@@ -53,10 +71,15 @@ def add(run_id: int, attempt: int, rows: Sequence[MetricRow]) -> Counter[str]:
     if len(placed) < SMALL_ROWS:
         before, freed = _take_small(run_id, attempt)
         placed = before + placed
-    blocks = [_block(run_id, attempt, part) for part in _parts(placed)]
+    return Counter({BYTES: _store(run_id, attempt, map(_columns, _parts(placed))) - freed})
+
+
+def _store(run_id: int, attempt: int, parts: Iterable[_Columns]) -> int:
+    """One block a part; their bytes."""
+    blocks = [_block(run_id, attempt, part) for part in parts]
     for block in blocks:
         _insert(block)
-    return Counter({BYTES: sum(block.stored_bytes for block in blocks) - freed})
+    return sum(block.stored_bytes for block in blocks)
 
 
 def _insert(block: WandbExtra) -> None:
@@ -100,22 +123,38 @@ def _parts(placed: Sequence[Placed]) -> Iterator[list[Placed]]:
     yield part
 
 
-def _block(run_id: int, attempt: int, placed: Sequence[Placed]) -> WandbExtra:
-    step = np.array([step for step, _, _ in placed], dtype=np.int64)
-    axis = encode_axis(Axis(step, np.array([time_ns for _, time_ns, _ in placed], dtype=np.int64)))
-    runtime = np.array([extra.get("r", np.nan) for _, _, extra in placed], dtype=np.float64)
-    present = np.array(["r" in extra for _, _, extra in placed])
-    cells = encode_cells(Cells(runtime[:, None], present[:, None]))
+def _of_grid(grid: Grid) -> Iterator[_Columns]:
+    for start in range(0, len(grid), BLOCK_ROWS):
+        part = grid[start : start + BLOCK_ROWS]
+        yield _Columns(_axis(part.steps, part.times_ns), part.beside["r"], None, ())
+
+
+def _columns(placed: Sequence[Placed]) -> _Columns:
     more = [(at, {name: value for name, value in extra.items() if name != "r"})
             for at, (_, _, extra) in enumerate(placed) if len(extra) > ("r" in extra)]  # fmt: skip
-    packed = extras.pack(more)
-    names = sorted({name for _, extra in more for name in extra.get("o", ())})
+    return _Columns(
+        _axis([step for step, _, _ in placed], [time_ns for _, time_ns, _ in placed]),
+        runtime=np.array([extra.get("r", np.nan) for _, _, extra in placed], dtype=np.float64),
+        timed=np.array(["r" in extra for _, _, extra in placed]),
+        more=more,
+    )
+
+
+def _axis(steps: Sequence[int], times_ns: Sequence[int]) -> Axis:
+    return Axis(np.array(steps, dtype=np.int64), np.array(times_ns, dtype=np.int64))
+
+
+def _block(run_id: int, attempt: int, part: _Columns) -> WandbExtra:
+    timed = None if part.timed is None else part.timed[:, None]
+    axis, cells = encode_axis(part.axis), encode_cells(Cells(part.runtime[:, None], timed))
+    packed = extras.pack(part.more)
+    names = sorted({name for _, extra in part.more for name in extra.get("o", ())})
     return WandbExtra(
         run_id=run_id,
         attempt=attempt,
-        last_step=int(step.max()),
-        first_step=int(step.min()),
-        rows=len(placed),
+        last_step=int(part.axis.step.max()),
+        first_step=int(part.axis.step.min()),
+        rows=len(part.axis),
         stored_bytes=len(axis) + len(cells) + len(packed),
         names=[name.replace("\0", "\ufffd") for name in names[:MAX_NAMES]],
         axis=axis,

@@ -11,6 +11,9 @@ lock() {
 
 lock requirements/base.txt pyproject.toml
 lock requirements/dev.txt pyproject.toml --extra dev
+# The node agent alone, at the versions of the server.
+printf '%s\n' google-crc32c httpx msgspec numpy orjson protobuf zstandard |
+    lock requirements/agent.txt - --constraint requirements/base.txt
 echo 'uv>=0.13,<1' | lock requirements/uv.txt -
 
 # The clients that the tests drive. 0.16.6 is of 2024: newer numpy and setuptools break or warn.

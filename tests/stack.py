@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psycopg
 import redis
 
 from workers.embedded import Postgres, Valkey
@@ -111,12 +112,12 @@ class Stack:
         self.start("worker", [sys.executable, *argv])
         until(lambda: "ready" in self.log("worker"), "the worker")
 
-    def send_compactions(self, times: int) -> None:
-        """Asks the worker to pack points, several times."""
+    def send_jobs(self, job: str, times: int) -> None:
+        """Asks the worker for a job, several times."""
         code = (
             "import django; django.setup()\n"
             "from workers.celery import app\n"
-            f"for _ in range({times}): app.send_task('metrics.compact')\n"
+            f"for _ in range({times}): app.send_task('{job}')\n"
         )
         env = {**self.env, "DJANGO_SETTINGS_MODULE": "config.settings"}
         subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=env, timeout=60, check=True)
@@ -124,6 +125,15 @@ class Stack:
     def no_job_waits(self) -> bool:
         """Whether the broker's queue is empty."""
         return redis.Redis.from_url(self.env["REDIS_URL"]).llen("celery:celery") == 0
+
+    def bucket_is_away(self) -> bool:
+        """Whether a process has noted that the log bucket fails."""
+        return bool(redis.Redis.from_url(self.env["REDIS_URL"]).exists("{logs}:bucket"))
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        """Rows of the database."""
+        with psycopg.connect(self.env["DATABASE_URL"]) as connection:
+            return connection.execute(sql).fetchall()
 
     def run_writer_that_dies_before_acknowledging(self) -> None:
         """A writer that is SIGKILLed right after its first commit."""

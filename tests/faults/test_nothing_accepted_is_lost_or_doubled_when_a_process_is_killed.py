@@ -3,42 +3,14 @@ point is there once."""
 
 import pytest
 
-from tests.faults.sender import KEYS, SOURCES, Sender
+from tests.faults.exactly_once import assert_exactly_once, finish, senders
 from tests.stack import until
-
-ACCEPTED_BEFORE, ACCEPTED_AFTER = 10, 25
 
 
 @pytest.fixture
 def send(stack):
-    started = []
-
-    def start(run):
-        sender = Sender(stack.url, stack.token, run)
-        started.append(sender)
-        sender.start()
-        until(lambda: len(sender.accepted) >= ACCEPTED_BEFORE, "the first accepted batches")
-        return sender
-
-    yield start
-    for sender in started:
-        sender.halt.set()
-        sender.join(60)
-
-
-def finish(stack, sender):
-    """Lets the sender go on for a while, then waits until all it sent is written and analysed."""
-    until(lambda: len(sender.accepted) >= ACCEPTED_AFTER, "batches accepted after the fault")
-    sender.halt.set()
-    sender.join(60)
-    until(lambda: stack.drained(sender.run_key), "the writer to catch up")
-
-
-def assert_exactly_once(stack, sender):
-    steps = stack.steps_of(sender.run_key, KEYS)
-    assert steps == {key: sorted(sender.accepted) for key in KEYS}
-    lines = stack.line_steps_by_source(sender.run_key)
-    assert lines == dict.fromkeys(SOURCES, sorted(sender.accepted))
+    with senders(stack) as start:
+        yield start
 
 
 def kill_writer(stack):
@@ -83,7 +55,7 @@ def test_a_writer_killed_between_commit_and_acknowledge_doubles_nothing(stack, s
 def test_a_celery_worker_killed_while_it_compacts_leaves_every_point_once(stack, send):
     stack.start_worker()
     sender = send("celery")
-    stack.send_compactions(8)
+    stack.send_jobs("metrics.compact", 8)
     stack.kill("worker")
     finish(stack, sender)
     assert_exactly_once(stack, sender)

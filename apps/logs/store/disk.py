@@ -24,6 +24,7 @@ _TABLES = (
     "logs_source",
     "logs_ranklog",
     "logs_template",
+    "logs_templatetally",
 )
 
 

@@ -177,7 +177,8 @@ def _note_deleted(cut: Cut, gone: _Oldest, now_ns: int) -> None:
 
 
 def _delete_beside(cut: Cut, before_ns: int) -> None:
-    """Rows of warnings and errors up to a time, and counts of the hours that end before it.
+    """Rows of warnings and errors up to a time, and counts (by minute, by template) of the hours
+    that end before it.
 
     -- uses ix_event_time and the primary keys
     """

@@ -10,6 +10,7 @@ from apps.api.clocks import router as clocks
 from apps.api.incidents import router as incidents
 from apps.api.ingest import router as ingest
 from apps.api.kept import router as kept
+from apps.api.labels import router as labels
 from apps.api.logs import router as logs
 from apps.api.names import router as names
 from apps.api.orders import router as orders
@@ -29,10 +30,11 @@ acknowledgements and rollbacks, `ingest` for the data doors.
 the strings `"NaN"`, `"Infinity"`, `"-Infinity"`. Lists are paged by key: pass `next` as `before`.
 
 **Data doors** (POST, scope `ingest`, `Content-Encoding: zstd` or `gzip` welcome, `X-Batch-Id` makes
-a repeat harmless): `/runs/{key}/launches`, `/runs/{key}/logs`, `/runs/{key}/wandb`,
-`/runs/{key}/metrics`, `/runs/{key}/checkpoints`, `/nodes/events`. They answer `202 {"batch"}` once
-the body is durable, 413 when it is too large, 429 or 503 with `Retry-After` when it should come
-later. A body that turns out to be faulty is listed at `/ingest/quarantine` with its reason.
+a repeat harmless): `/runs/{key}/launches`, `/runs/{key}/logs`, `/runs/{key}/lines`,
+`/runs/{key}/wandb`, `/runs/{key}/metrics`, `/runs/{key}/checkpoints`, `/nodes/events`. They answer
+`202 {"batch"}` once the body is durable, 413 when it is too large, 429 or 503 with `Retry-After`
+when it should come later. A body that turns out to be faulty is listed at `/ingest/quarantine` with
+its reason. Loki's `/loki/api/v1/push` and OpenTelemetry's `/v1/logs` answer as their protocols do.
 """
 
 api = NinjaAPI(
@@ -49,6 +51,7 @@ api.add_router("", runs, tags=["runs"])
 api.add_router("", incidents, tags=["incidents"])
 api.add_router("", kept, tags=["logs"])
 api.add_router("", clocks, tags=["logs"])
+api.add_router("", labels, tags=["ingest"])
 api.add_router("", logs, tags=["logs"])
 api.add_router("", names, tags=["names"])
 api.add_router("", orders, tags=["rollback"])

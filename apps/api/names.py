@@ -22,7 +22,8 @@ NO_PROJECT = "-"
 """Stands in addresses for the runs that name no project."""
 
 
-def _project(project: str) -> str:
+def named_project(project: str) -> str:
+    """The project of an address."""
     return "" if project == NO_PROJECT else project
 
 
@@ -50,7 +51,7 @@ def _shape(project: str) -> dict[str, Any]:
     'role in the newest run, guesses included. The project "-" is the runs without one.',
 )
 def get_names(request: HttpRequest, project: str) -> dict[str, Any]:
-    return _shape(_project(project))
+    return _shape(named_project(project))
 
 
 class NamesIn(Schema):
@@ -72,5 +73,5 @@ class NamesIn(Schema):
 def put_names(request: HttpRequest, project: str, payload: NamesIn) -> dict[str, Any]:
     rules = tuple(Rule(rule.pattern, rule.statistic) for rule in payload.rules)
     asked = Naming(payload.roles, rules, payload.version)
-    rename(_project(project), asked, caller(request), now_ns())
-    return _shape(_project(project))
+    rename(named_project(project), asked, caller(request), now_ns())
+    return _shape(named_project(project))

@@ -24,9 +24,9 @@ READ_AT_ONCE: Final = {
 of resume-point, must stay below `--blocking-threads`. Files that a `wandb` run uploads may be slow:
 its metrics do not wait for their places. Strangers reach the body of the login page only: they
 block only each other."""
-STALLED_S: Final = 0.5
+STALLED_S: Final = 2.0
 """Who has read for longer keeps no pace."""
-PATIENCE_S: Final = 5.0
+PATIENCE_S: Final = 10.0
 """Nobody waits longer for a place."""
 
 

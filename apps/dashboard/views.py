@@ -17,7 +17,7 @@ from apps.dashboard.access import may_operate
 from apps.dashboard.store_health import store_health
 from apps.incidents import store as incident_store
 from apps.incidents.domain.incident import IncidentInfo
-from apps.ingest import mirrors
+from apps.ingest import labels_store, mirrors
 from apps.ingest import services as ingest_services
 from apps.ingest import store as ingest_store
 from apps.ingest.services import IngestStatus
@@ -81,6 +81,7 @@ def ingest(request: HttpRequest) -> HttpResponse:
         "quarantined_total": counters.get("quarantined", len(items)),
         "runs": [_health(run, statuses[run.id]) for run in infos],
         "mirrors": _mirrors(),
+        "refusals": labels_store.refusals(),
         "logs": store_health(),
     }
     part = request.GET.get("part") == "body"

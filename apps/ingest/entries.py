@@ -43,6 +43,13 @@ class Group(msgspec.Struct, frozen=True, array_like=True):
     step: list[int | None]
     text: list[str]
 
+    def __len__(self) -> int:
+        return len(self.text)
+
+    def first_ns(self) -> int | None:
+        """The earliest time that is said."""
+        return min((at for at in self.time_ns if at is not None), default=None)
+
     def entries(self) -> Entries:
         """The columns as the log store takes them."""
         return Entries(self.time_ns, self.severity, self.step, self.text, self.place.rank)

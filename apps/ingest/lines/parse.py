@@ -10,6 +10,7 @@ import msgspec
 from apps.core.errors import BadPayload
 from apps.ingest import frames, labels, readings
 from apps.ingest.entries import MAX_LINES, Collector, EntryBatch, Group, Place, place_of, with_rest
+from apps.ingest.lines.columns import ColumnBatch, read_columns
 
 MAX_DEPTH: Final = 6
 MAX_FIELDS: Final = 500
@@ -42,7 +43,7 @@ _LINES: Final = msgspec.json.Decoder(Line)
 _ANY: Final = msgspec.json.Decoder(dict[str, Any])
 
 
-def parse(body: bytes) -> EntryBatch:
+def parse(body: bytes) -> EntryBatch | ColumnBatch:
     """The lines of a body by their place. BadPayload if there are too many lines or places.
 
     A line that is no JSON object is kept as text and counted as `bad_lines`.
@@ -50,6 +51,18 @@ def parse(body: bytes) -> EntryBatch:
     if body.count(b"\n") > MAX_LINES:
         raise BadPayload(f"more than {MAX_LINES} lines", where="body", hint="send smaller batches")
     frames.weigh(body)
+    return read_columns(body, _read_line) or _read_all(body)
+
+
+def _read_line(raw: bytes) -> tuple[Group, Mapping[str, int]]:
+    reader = _Reader()
+    reader.take_raw(raw)
+    batch = reader.into.batch()
+    return batch.groups[0], batch.counts
+
+
+def _read_all(body: bytes) -> EntryBatch:
+    """The lines one by one."""
     reader = _Reader()
     try:
         for line in _LINES.decode_lines(body):

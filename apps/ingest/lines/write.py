@@ -11,15 +11,18 @@ from django.utils import timezone
 from apps.core.errors import AppError
 from apps.ingest.entries import EntryBatch, Group, Place, source_name
 from apps.ingest.envelope import Envelope
+from apps.ingest.lines.columns import ColumnBatch, ColumnGroup
 from apps.ingest.writes import Written, add_told, note_ranks
 from apps.logs import store as logs
 from apps.logs.domain.entries import parse_entries
+from apps.logs.domain.entrycolumns import Source, columns_of, parse_sources
 from apps.logs.domain.facts import Placement
 from apps.logs.domain.lines import ParsedSegment, SegmentMeta
 from apps.runs import services as runs
 from apps.runs import store as runs_store
 from apps.runs.records import LaunchSeen, Progress
 
+Lines = Group | ColumnGroup
 SLOT = "labels"
 """The slot of starts that only the labels of lines tell of."""
 DAY_NS = 86_400 * 1_000_000_000
@@ -27,7 +30,7 @@ MAX_SOURCES = 200_000
 OTHERS = "(further sources)"
 
 
-def write_entries(envelope: Envelope, batch: EntryBatch) -> Written:
+def write_entries(envelope: Envelope, batch: EntryBatch | ColumnBatch) -> Written:
     """Every line into its attempt and the file of its process; counted what was odd."""
     counts = Counter({"lines": 0, **batch.counts})
     attempts: set[int] = set()
@@ -42,12 +45,12 @@ def write_entries(envelope: Envelope, batch: EntryBatch) -> Written:
 
 
 def _by_attempt(
-    envelope: Envelope, batch: EntryBatch, counts: Counter[str]
-) -> dict[int, list[Group]]:
-    starts: dict[tuple[int | None, str], list[Group]] = {}
+    envelope: Envelope, batch: EntryBatch | ColumnBatch, counts: Counter[str]
+) -> dict[int, list[Lines]]:
+    starts: dict[tuple[int | None, str], list[Lines]] = {}
     for group in batch.groups:
         starts.setdefault((group.place.attempt, group.place.launch), []).append(group)
-    found: dict[int, list[Group]] = {}
+    found: dict[int, list[Lines]] = {}
     for (attempt, launch), groups in starts.items():
         number = _settled(envelope, attempt, launch, groups, counts)
         found.setdefault(number, []).extend(groups)
@@ -58,12 +61,12 @@ def _settled(
     envelope: Envelope,
     attempt: int | None,
     launch: str,
-    groups: Sequence[Group],
+    groups: Sequence[Lines],
     counts: Counter[str],
 ) -> int:
     """The attempt of lines. One that nobody announced is the newest, and counted: lines are not
     refused for it."""
-    told = [at for group in groups for at in group.time_ns if at is not None]
+    told = [at for group in groups if (at := group.first_ns()) is not None]
     at_ns = min(told, default=envelope.received_ns)
     if attempt is None and launch:
         began_ns = at_ns if abs(at_ns - envelope.received_ns) < DAY_NS else envelope.received_ns
@@ -72,19 +75,19 @@ def _settled(
     try:
         return runs.settle_attempt(envelope.run_id, attempt, at_ns).number
     except AppError:
-        counts["lines_of_unknown_attempt"] += sum(len(group.text) for group in groups)
+        counts["lines_of_unknown_attempt"] += sum(map(len, groups))
         return runs.settle_attempt(envelope.run_id, None, at_ns).number
 
 
-def _by_node(groups: Sequence[Group]) -> dict[str, list[Group]]:
-    nodes: dict[str, list[Group]] = {}
+def _by_node(groups: Sequence[Lines]) -> dict[str, list[Lines]]:
+    nodes: dict[str, list[Lines]] = {}
     for group in groups:
         nodes.setdefault(group.place.node, []).append(group)
     return nodes
 
 
 def _write_node(
-    envelope: Envelope, attempt: int, node: str, groups: Sequence[Group], counts: Counter[str]
+    envelope: Envelope, attempt: int, node: str, groups: Sequence[Lines], counts: Counter[str]
 ) -> frozenset[int]:
     run_id, place = envelope.run_id, node or None
     parsed = _parsed(envelope, attempt, node, groups, counts)
@@ -108,7 +111,7 @@ def _write_node(
 
 
 def _parsed(
-    envelope: Envelope, attempt: int, node: str, groups: Sequence[Group], counts: Counter[str]
+    envelope: Envelope, attempt: int, node: str, groups: Sequence[Lines], counts: Counter[str]
 ) -> list[ParsedSegment]:
     """The lines of each group, as the next ones of the file that its place makes up."""
     names = [source_name(group.place) for group in groups]
@@ -117,7 +120,7 @@ def _parsed(
         counts["sources_refused"] += len(set(names) - set(ends))
         names = [name if name in ends else OTHERS for name in names]
         ends |= logs.end_offsets(envelope.run_id, attempt, node, [OTHERS])
-    parsed = []
+    metas = []
     for name, group in zip(names, groups, strict=True):
         meta = SegmentMeta(
             source=name,
@@ -127,9 +130,32 @@ def _parsed(
             offset=ends.get(name, 0),
             seen_ns=envelope.received_ns,
         )
-        parsed.append(parse_entries(meta, group.entries()))
-        ends[name] = parsed[-1].end
-    return parsed
+        metas.append(meta)
+        ends[name] = meta.offset + _size(group)
+    return _read(metas, groups)
+
+
+def _size(group: Lines) -> int:
+    """Bytes of the lines in the file that they make up."""
+    if isinstance(group, ColumnGroup):
+        return sum(map(len, group.columns.text)) + len(group)
+    texts = (text.removesuffix("\n").encode("utf-8", "replace") for text in group.text)
+    return sum(len(text) + 1 for text in texts)
+
+
+def _read(metas: Sequence[SegmentMeta], groups: Sequence[Lines]) -> list[ParsedSegment]:
+    """The segments of all groups; of those that can be columns together."""
+    together: dict[int, Source] = {}
+    found: dict[int, ParsedSegment] = {}
+    for number, (meta, group) in enumerate(zip(metas, groups, strict=True)):
+        if isinstance(group, ColumnGroup):
+            together[number] = Source(meta, group.columns)
+        elif (columns := columns_of(group.entries())) is not None:
+            together[number] = Source(meta, columns)
+        else:
+            found[number] = parse_entries(meta, group.entries())
+    found.update(zip(together, parse_sources(list(together.values())), strict=True))
+    return [found[number] for number in range(len(groups))]
 
 
 def _placed(segment: ParsedSegment, place: Place) -> ParsedSegment:
@@ -137,5 +163,5 @@ def _placed(segment: ParsedSegment, place: Place) -> ParsedSegment:
     if place.rank is None or not place.node or not len(segment.lines):
         return segment
     said = Placement(place.rank, place.node, place.local_rank, None, None, None,
-                     segment.lines.time_ns[0])  # fmt: skip
+                     int(segment.lines.time_ns[0]))  # fmt: skip
     return replace(segment, placements=[said, *segment.placements])

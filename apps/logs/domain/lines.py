@@ -121,7 +121,7 @@ class _Parser:
     def opened(self, data: bytes, raw: RawLines, clock: Clock) -> Opened:
         """The lines, also those that stand inside others."""
         texts = self.texts(data, raw)
-        if not self.parts and not may_hold(data):
+        if self.policy.plain or (not self.parts and not may_hold(data)):
             return Opened(texts, raw.places, raw.number, {})
         envelopes = Envelopes(self.parts, clock)
         lines = open_all(texts, raw, envelopes)

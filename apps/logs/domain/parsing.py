@@ -8,19 +8,15 @@ parser. Plain Python and NumPy.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.core.records import MetricRow, Severity
+from apps.core.records import Severity
 from apps.logs.domain.carry import MAX_OPEN, Carry, OpenLine
 from apps.logs.domain.columns import NO_RANK, NO_STEP, LineColumns, Origin
 from apps.logs.domain.envelopes import may_hold
-from apps.logs.domain.facts import Placement, placement, rank_metrics
 from apps.logs.domain.headers import Clock
-from apps.logs.domain.joblines import FORMATS, Format, is_unplaced, row_of
-from apps.logs.domain.latejobs import LateJobs
+from apps.logs.domain.linefacts import LineFacts, has_blocks
 from apps.logs.domain.lineheads import read_heads
 from apps.logs.domain.lines import fitting, start_time
 from apps.logs.domain.lines import parse_segment as parse_exactly
@@ -64,34 +60,33 @@ class _Segment:
         self.tracebacks = Tracebacks(self.carry.open if self.carry else {})
         self.ranks = dict(self.carry.ranks if self.carry else ())
         self.start_ns = start_time(meta, self.carry)
-        self.told = len(self.text) - meta.partial
-        """Lines behind it tell no numbers."""
+        self.facts = LineFacts(self.text, self.heads, len(self.text) - meta.partial)
 
     def parsed(self, data: bytes) -> ParsedSegment | None:
         """What the segment says; None if the exact parser has to read it."""
         row = self.heads.row
-        if row["enveloped"].any() and may_hold(data):
+        if not self.policy.plain and row["enveloped"].any() and may_hold(data):
             return None
-        known = [each for each in FORMATS if each.rare.encode() in data] if row["job"].any() else []
-        allowed = sum(1 << FORMATS.index(each) for each in known)
-        job = row["job"][: self.told] & allowed
-        if any(each.block for each in _picked(job)):
+        job = self.facts.formats(data)
+        if has_blocks(job):
             return None
         lines = self._columns()
-        jobs, unplaced = self._jobs(job, lines)
-        metrics, metric_lines = self._metrics(lines)
+        jobs, unplaced = self.facts.jobs(job, lines)
+        copies = self.tee and not self.policy.alone
+        metrics, metric_lines = ([], []) if copies else self.facts.metrics(lines)
+        placements = self.facts.placements(lines, self.meta.node)
         return ParsedSegment(
             meta=self.meta,
             end=self.meta.offset + len(data),
             lines=lines,
             metrics=metrics,
-            placements=self._placements(lines),
+            placements=[fact for _, fact in placements],
             invalid_utf8_bytes=self.raw.invalid_bytes,
             long_lines=0,
             carry=self._carried(data, lines),
             metric_lines=metric_lines,
             job=jobs,
-            unplaced_job_lines=unplaced,
+            unplaced_job_lines=len(unplaced),
         )
 
     def _columns(self) -> LineColumns:
@@ -181,7 +176,7 @@ class _Segment:
             if row["level"][number]:
                 tracebacks.end(process)
             else:
-                body = self._body(number)
+                body = self.facts.body(number)
                 traced = tracebacks.severity(body, process)
                 if traced is None:
                     in_console = self.tee and local[number] == NO_RANK
@@ -201,52 +196,6 @@ class _Segment:
             return f"r{self.heads.rank[number]}"
         return self.heads.labels.get(number, "")
 
-    def _body(self, number: int) -> str:
-        start = int(self.text.start[number]) + int(self.heads.row["message_at"][number])
-        return self.text.data[start : int(self.text.end[number])].decode("utf-8", "replace")
-
-    def _metrics(self, lines: LineColumns) -> tuple[list[MetricRow], list[int]]:
-        """Numbers of single ranks, and the lines that tell them."""
-        rows: list[MetricRow] = []
-        numbers: list[int] = []
-        if self.tee and not self.policy.alone:
-            return rows, numbers
-        may = self.heads.row["tells"] & (lines.step != NO_STEP) & (lines.rank != NO_RANK)
-        for number in np.flatnonzero(may[: self.told]).tolist():
-            if values := rank_metrics(self._body(number)):
-                step, time_ns = int(lines.step[number]), int(lines.time_ns[number])
-                rows.append(MetricRow(step, time_ns, values, int(lines.rank[number])))
-                numbers.append(number)
-        return rows, numbers
-
-    def _placements(self, lines: LineColumns) -> list[Placement]:
-        may = self.heads.row["places"] & (lines.step == NO_STEP) & (lines.rank != NO_RANK)
-        found = (
-            placement(self._body(number), lines.line(number), self.meta.node)
-            for number in np.flatnonzero(may[: self.told]).tolist()
-        )
-        return [fact for fact in found if fact is not None]
-
-    def _jobs(self, job: NDArray[np.integer[Any]], lines: LineColumns) -> tuple[LateJobs, int]:
-        """Lines that tell of the job, and how many of a known format told no step."""
-        said = np.flatnonzero(job)
-        by_bits = {bits: _first(bits) for bits in np.unique(job[said]).tolist()}
-        formats = dict(
-            zip(said.tolist(), map(by_bits.__getitem__, job[said].tolist()), strict=True)
-        )
-        unplaced = 0
-        for number in said[~self.heads.row["usable"][said]].tolist():
-            body = self._body(number)
-            if row_of(formats[number], body, 0) is None:
-                unplaced += is_unplaced(formats.pop(number), body)
-        late = LateJobs(
-            list(formats),
-            list(formats.values()),
-            self._body,
-            lambda at: int(lines.time_ns[at]),
-        )
-        return late, unplaced
-
     def _carried(self, data: bytes, lines: LineColumns) -> Carry:
         stamped = self.carry is not None and self.carry.stamped
         return Carry(
@@ -263,13 +212,3 @@ def _open_line(lines: LineColumns) -> OpenLine:
     """The last line, whose end has not come."""
     last = lines.line(len(lines) - 1)
     return OpenLine(1, last.severity, last.rank, last.local_rank)
-
-
-def _first(bits: int) -> Format:
-    """The first format of a set."""
-    return FORMATS[(bits & -bits).bit_length() - 1]
-
-
-def _picked(job: NDArray[np.integer[Any]]) -> list[Format]:
-    """The formats that some line is read in."""
-    return [_first(bits) for bits in np.unique(job).tolist() if bits]

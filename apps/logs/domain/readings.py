@@ -166,8 +166,11 @@ class ShapeBook:
 
     def _learned(self, text: str) -> dict[str, int]:
         clock = Clock(0)
-        if text[:1] == "{" or Envelopes({}, clock).open(text) is not None:
-            return {"enveloped": True}
+        enveloped = text[:1] == "{" or Envelopes({}, clock).open(text) is not None
+        return self._read(text, clock) | {"enveloped": enveloped}
+
+    def _read(self, text: str, clock: Clock) -> dict[str, int]:
+        """The reading of a line that is not opened; {} for none."""
         (look,) = self._looks([text], clock)
         if look is None or not text[: look.at].isascii():
             return {}

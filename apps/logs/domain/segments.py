@@ -52,11 +52,13 @@ class ParsePolicy:
     zone_offset_s: seconds east of UTC of stamps without a zone. tasks_are_ranks: the `N: ` labels
     of a console are global ranks (one Slurm task per rank), not local ones. alone: a console is
     all there is of its processes, so that their lines and numbers are no copies of rank files.
+    plain: a line is never opened as one that holds another.
     """
 
     zone_offset_s: int = 0
     tasks_are_ranks: bool = False
     alone: bool = False
+    plain: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,90 @@
+"""Numbers and places that lines tell which were read as columns. Plain Python and NumPy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.core.records import MetricRow
+from apps.logs.domain.columns import NO_RANK, NO_STEP, LineColumns
+from apps.logs.domain.facts import Placement, placement, rank_metrics
+from apps.logs.domain.joblines import FORMATS, Format, is_unplaced, row_of
+from apps.logs.domain.latejobs import LateJobs
+from apps.logs.domain.lineheads import LineHeads
+from apps.logs.domain.rawtext import LineText
+
+Bits = NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class LineFacts:
+    """Reads the messages of lines that may tell something. told: lines behind it tell nothing."""
+
+    text: LineText
+    heads: LineHeads
+    told: int
+
+    def body(self, number: int) -> str:
+        """The message of one line."""
+        start = int(self.text.start[number]) + int(self.heads.row["message_at"][number])
+        return self.text.data[start : int(self.text.end[number])].decode("utf-8", "replace")
+
+    def metrics(self, lines: LineColumns) -> tuple[list[MetricRow], list[int]]:
+        """Numbers of single ranks, and the lines that tell them."""
+        rows: list[MetricRow] = []
+        numbers: list[int] = []
+        may = self.heads.row["tells"] & (lines.step != NO_STEP) & (lines.rank != NO_RANK)
+        for number in np.flatnonzero(may[: self.told]).tolist():
+            if values := rank_metrics(self.body(number)):
+                step, time_ns = int(lines.step[number]), int(lines.time_ns[number])
+                rows.append(MetricRow(step, time_ns, values, int(lines.rank[number])))
+                numbers.append(number)
+        return rows, numbers
+
+    def placements(self, lines: LineColumns, node: str | None) -> list[tuple[int, Placement]]:
+        """(line, where it says that its rank runs)."""
+        may = self.heads.row["places"] & (lines.step == NO_STEP) & (lines.rank != NO_RANK)
+        found = []
+        for number in np.flatnonzero(may[: self.told]).tolist():
+            fact = placement(self.body(number), lines.line(number), node)
+            if fact is not None:
+                found.append((number, fact))
+        return found
+
+    def formats(self, data: bytes) -> Bits:
+        """The formats that each line may be read in, a bit each. data: all lines."""
+        job: Bits = self.heads.row["job"][: self.told]
+        if not job.any():
+            return job
+        return job & sum(1 << at for at, each in enumerate(FORMATS) if each.rare.encode() in data)
+
+    def jobs(self, job: Bits, lines: LineColumns) -> tuple[LateJobs, list[int]]:
+        """Lines that tell of the job, and lines of a known format that tell no step."""
+        said = np.flatnonzero(job)
+        by_bits = {bits: first_format(bits) for bits in np.unique(job[said]).tolist()}
+        formats = {at: by_bits[b] for at, b in zip(said.tolist(), job[said].tolist(), strict=True)}
+        unplaced: list[int] = []
+        for number in said[~self.heads.row["usable"][said]].tolist():
+            body = self.body(number)
+            if row_of(formats[number], body, 0) is None:
+                unplaced += [number] * is_unplaced(formats.pop(number), body)
+        late = LateJobs(
+            list(formats),
+            list(formats.values()),
+            self.body,
+            lambda at: int(lines.time_ns[at]),
+        )
+        return late, unplaced
+
+
+def first_format(bits: int) -> Format:
+    """The first format of a set."""
+    return FORMATS[(bits & -bits).bit_length() - 1]
+
+
+def has_blocks(job: Bits) -> bool:
+    """Whether some line is read in a format of several lines."""
+    return any(first_format(bits).block for bits in np.unique(job).tolist() if bits)

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.checkpoints.services import record as record_checkpoints
-from apps.core.errors import AppError
+from apps.core.errors import AppError, BadPayload
 from apps.core.grid import job_of, names_of, steps_of, times_of
 from apps.core.records import MetricRow, NodeEvent
 from apps.ingest.checkpoints.parse import CheckpointBatch
@@ -31,6 +31,9 @@ from apps.nodes import store as nodes
 from apps.runs import services as runs
 from apps.runs import store as runs_store
 from apps.runs.records import PlacementInfo, Progress
+
+MAX_FILES = 200_000
+"""Log files of one run: 16,384 ranks with two files in six attempts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +201,7 @@ def _parse(run_id: int, attempt: int, batch: LogBatch) -> list[ParsedSegment]:
     """The segments, each read with what the bytes before it left open."""
     names = [segment.source for segment, _ in batch.segments]
     known = logs.contexts(run_id, attempt, batch.node, names)
+    _check_files(run_id, {(s.source, s.generation) for s, _ in batch.segments} - known.keys())
     carries = {key: context.carry for key, context in known.items()}
     parsed = []
     for segment, data in batch.segments:
@@ -220,6 +224,16 @@ def _parse(run_id: int, attempt: int, batch: LogBatch) -> list[ParsedSegment]:
         parsed.append(parse_segment(meta, data, policy))
         carries[key] = parsed[-1].carry
     return parsed
+
+
+def _check_files(run_id: int, new: set[tuple[str, int]]) -> None:
+    """BadPayload for a file more than a run may have: the body goes to quarantine."""
+    if new and logs.source_count(run_id) >= MAX_FILES:
+        raise BadPayload(
+            f"the run has {MAX_FILES} log files",
+            where=f"segments: {min(new)[0][:200]}",
+            hint="follow fewer files, or give other jobs runs of their own",
+        )
 
 
 def note_ranks(

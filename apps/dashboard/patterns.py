@@ -1,4 +1,4 @@
-"""Patterns of log lines as a page shows them. Values only."""
+"""Patterns of log lines as pages show them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from apps.core.records import Severity
 from apps.logs.domain.patterns import GoodHour, Pattern, Since
 from apps.logs.domain.rankbits import spans_of
 from apps.logs.domain.ranksets import say_ranks
+from apps.logs.patterns import PatternQuery, read_patterns
 
 NS = 10**9
 MAX_SPANS = 8
+MAX_NEWS = 6
 MAX_IDS = 90
 _WILD = re.compile(r"(<(?:num|hex|ip|path|time|id|\*)>|#)")
 SINCE = {
     Since.INCIDENT: "it ends ten minutes before the incident began",
-    Since.ERROR: "it ends ten minutes before the first error that good runs do not say",
+    Since.ERROR: "it ends ten minutes before errors of new kinds began to come",
     Since.NOW: "nothing is wrong: it is the hour before the newest one",
 }
 
@@ -59,6 +61,20 @@ def shown(one: Pattern, attempt: int, ranks: int) -> Shown:
         lead_s=None if one.lead_ns is None else one.lead_ns / NS,
         query="?" + urlencode([("attempt", str(attempt)), ("q", f"template:{ids}")]),
     )
+
+
+def news_of(run_id: int, attempt: int, onset_ns: int) -> list[Shown]:
+    """What an attempt said newly around the onset of an incident, best first; a few."""
+    query = PatternQuery(
+        run_id=run_id,
+        attempt=attempt,
+        onset_ns=onset_ns,
+        new_only=True,
+        min_severity=Severity.WARNING,
+        limit=MAX_NEWS,
+    )
+    found = read_patterns(query)
+    return [shown(one, attempt, found.ranks) for one in found.found]
 
 
 def say_some(ranks: int) -> str:

@@ -20,6 +20,7 @@ from apps.core.errors import AppError
 from apps.core.http import json_response
 from apps.dashboard import story as stories
 from apps.dashboard.access import actor, incident_of, may_operate, operating
+from apps.dashboard.patterns import news_of
 from apps.dashboard.views import number, with_keys
 from apps.incidents import services, store
 from apps.incidents.domain.incident import IncidentChange, IncidentInfo, Resolution
@@ -59,6 +60,7 @@ def incident(request: HttpRequest, number: int) -> HttpResponse:
         "may_operate": may_operate(request),
         "kind": "step",
         "span": told.window,
+        "news": news_of(told.run.id, told.incident.attempt, told.incident.onset_time_ns),
         "fixed": True,
         "deck_url": deck,
         "series_url": reverse("series", args=[told.run.key]),

@@ -143,11 +143,11 @@ def live_incidents(run_id: int, attempt: int, resolved_after_ns: int) -> list[In
 
 
 def onset_ns(run_id: int, attempt: int) -> int | None:
-    """When the earliest incident of an attempt began; None if it has none.
+    """When the newest incident of an attempt began; None if it has none.
 
     -- uses ix_incident_attempt
     """
-    rows = Incident.objects.filter(run_id=run_id, attempt=attempt).order_by("onset_time_ns")
+    rows = Incident.objects.filter(run_id=run_id, attempt=attempt).order_by("-id")
     return rows.values_list("onset_time_ns", flat=True).first()
 
 

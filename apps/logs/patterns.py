@@ -12,12 +12,12 @@ from apps.logs.domain.patterns import (
     Known,
     Pattern,
     Spread,
-    first_error_ns,
     good_hour,
     new_templates,
     news,
     patterns,
     spread_of,
+    trouble_ns,
 )
 from apps.logs.domain.rankbits import bits_between
 from apps.logs.domain.tally import NS_HOUR, Tally, fold
@@ -91,7 +91,7 @@ def read_patterns(query: PatternQuery) -> Patterns:
         int(everything.rows["first_ns"].min()),
         int(everything.rows["last_ns"].max()),
         onset_ns=query.onset_ns,
-        error_ns=first_error_ns(everything, known.ordinary),
+        error_ns=trouble_ns(everything, known.ordinary),
     )
     ranks = _ranks(query, everything)
     new = new_templates(everything, known, good)

@@ -117,3 +117,17 @@ def test_an_incident_moves_the_last_good_hour(ask, run_id):
         run_id, 0, [failure(onset_time_ns=NOON_NS + 2 * HOUR_NS)], NOON_NS + 4 * HOUR_NS
     )
     assert ask("runs/r/patterns").json()["good_hour"]["since"] == "incident"
+
+
+def test_the_page_of_an_incident_shows_what_was_new(operator, run_id):
+    began = failure(onset_time_ns=NOON_NS + 3 * HOUR_NS)
+    (opened,) = services.absorb(run_id, 0, [began], NOON_NS + 4 * HOUR_NS)
+    text = operator.get(reverse("incident", args=[opened.incident_id])).content.decode()
+    assert "New in the logs" in text
+    assert "uncorrectable ECC error at" in text
+    assert "first: rank 2" in text
+
+
+def test_an_incident_of_a_run_without_logs_has_no_such_block(operator, incident):
+    text = operator.get(reverse("incident", args=[incident.id])).content.decode()
+    assert "New in the logs" not in text

@@ -12,13 +12,13 @@ from apps.logs.domain.patterns import (
     OTHER_TEXT,
     Known,
     Since,
-    first_error_ns,
     good_hour,
     new_templates,
     news,
     patterns,
     score,
     spread_of,
+    trouble_ns,
 )
 from apps.logs.domain.tally import NS_HOUR, Columns, tally
 from apps.logs.domain.templates import OTHER
@@ -87,14 +87,28 @@ def test_without_anything_to_compare_with_nothing_is_new():
 def test_what_is_not_told_apart_is_never_new():
     late = counted((OTHER, 0, 2 * NS_HOUR, ERROR))
     assert new_templates(late, Known({}), hour_before(error=T0 + 2 * NS_HOUR)) == set()
-    assert first_error_ns(late, ()) is None
+    assert trouble_ns(late, ()) is None
 
 
-def test_the_first_error_is_one_that_good_runs_do_not_say():
+def test_trouble_begins_with_the_first_error_that_good_runs_do_not_say():
     lines = counted((1, 0, 5 * S, ERROR), (2, 0, 9 * S, ERROR), (3, 0, 0, INFO))
-    assert first_error_ns(lines, ()) == T0 + 5 * S
-    assert first_error_ns(lines, {1}) == T0 + 9 * S
-    assert first_error_ns(lines, {1, 2}) is None
+    assert trouble_ns(lines, ()) == T0 + 5 * S
+    assert trouble_ns(lines, {1}) == T0 + 9 * S
+    assert trouble_ns(lines, {1, 2}) is None
+
+
+def test_errors_that_the_run_went_on_after_are_no_trouble_now():
+    early, late = (1, 0, 0, ERROR), (2, 0, 5 * NS_HOUR, ERROR)
+    again = (1, 0, 5 * NS_HOUR + S, ERROR)
+    assert trouble_ns(counted(early, late, again), ()) == T0 + 5 * NS_HOUR
+    assert trouble_ns(counted(early, late, (3, 0, 6 * NS_HOUR, INFO)), ()) == T0 + 5 * NS_HOUR
+    assert trouble_ns(counted(early, late, (3, 0, 6 * NS_HOUR + 1, INFO)), ()) is None
+
+
+def test_errors_of_one_trouble_lie_at_most_half_an_hour_apart():
+    times = [(template, 0, 29 * template * NS_MINUTE, ERROR) for template in range(1, 5)]
+    assert trouble_ns(counted(*times), ()) == T0 + 29 * NS_MINUTE
+    assert trouble_ns(counted(*times, (9, 0, 150 * NS_MINUTE, ERROR)), ()) == T0 + 150 * NS_MINUTE
 
 
 def test_a_pattern_says_who_said_it_first_and_how_long_alone():

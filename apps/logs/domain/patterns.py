@@ -32,13 +32,17 @@ class Since(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NewsPolicy:
-    """margin_ns: the good hour ends so long before the onset or the first error. A rank that
-    stops without a word is noticed by the others when a collective times out, by default after ten
-    minutes (torch.distributed, NCCL). least_ns: less of a good hour than this compares nothing.
+    """How trouble is told from usual errors, and how far before it all was well.
+
+    margin_ns: the good hour ends so long before the onset or the first error. A rank that stops
+    without a word is noticed by the others when a collective times out, by default after ten
+    minutes (torch.distributed, NCCL). apart_ns: errors of new kinds that lie further apart are
+    different troubles. least_ns: less of a good hour than this compares nothing.
     """
 
     margin_ns: int = 10 * NS_MINUTE
     good_ns: int = NS_HOUR
+    apart_ns: int = 30 * NS_MINUTE
     least_ns: int = 5 * NS_MINUTE
 
 
@@ -65,9 +69,9 @@ def good_hour(
 ) -> GoodHour:
     """Which hour of an attempt was last good.
 
-    began_ns, last_ns: of its first and newest line. onset_ns: of its incident; error_ns: of its
-    first error that good runs do not say too; None if there is none. The earlier of both counts.
-    Without either, the hour before the newest one.
+    began_ns, last_ns: of its first and newest line. onset_ns: of its incident; error_ns: of
+    trouble_ns(); None if there is none. The earlier of both counts. Without either, the hour
+    before the newest one.
     """
     limits = policy or NewsPolicy()
     wrong = min((t for t in (onset_ns, error_ns) if t is not None), default=None)
@@ -131,12 +135,27 @@ class Spread:
     buckets: int
 
 
-def first_error_ns(counted: Tally, ordinary: Collection[int]) -> int | None:
-    """Time of the first error that attempts which ended well do not say too, or None."""
-    rows = counted.rows
-    bad = rows["worst"] >= Severity.ERROR
-    bad &= ~np.isin(rows["template"], np.array([*ordinary, OTHER], dtype=np.int64))
-    return int(rows["first_ns"][bad].min()) if bad.any() else None
+def trouble_ns(
+    counted: Tally, ordinary: Collection[int], policy: NewsPolicy | None = None
+) -> int | None:
+    """When errors of new kinds began to come, up to the newest line; None if they do not.
+
+    Each kind of error counts when it was first said; those that attempts which ended well say too
+    do not. From the newest line back: what lies within an hour of it, and then each that lies
+    within apart_ns of the one behind it. Errors that the run went on after are no trouble now.
+    """
+    limits = policy or NewsPolicy()
+    whole = fold([counted], whole=True).rows
+    bad = whole["worst"] >= Severity.ERROR
+    bad &= ~np.isin(whole["template"], np.array([*ordinary, OTHER], dtype=np.int64))
+    began, most = int(whole["last_ns"].max()), NS_HOUR
+    found = None
+    for time_ns in sorted(whole["first_ns"][bad].tolist(), reverse=True):
+        if began - time_ns > most:
+            break
+        found = began = time_ns
+        most = limits.apart_ns
+    return found
 
 
 def spread_of(counted: Tally) -> Spread:

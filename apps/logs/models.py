@@ -103,6 +103,7 @@ class Chunk(models.Model):
         indexes = [
             models.Index(fields=["run_id", "attempt", "first_ns"], name="ix_chunk_first"),
             models.Index(fields=["run_id", "attempt", "last_ns"], name="ix_chunk_last"),
+            models.Index(fields=["run_id", "attempt", "node", "last_ns"], name="ix_chunk_node"),
             models.Index(
                 fields=["run_id", "attempt", "node", "first_ns"],
                 condition=models.Q(merged=False),

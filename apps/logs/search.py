@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 
 from apps.logs import store
 from apps.logs.domain.cursor import MAX_INT64, MIN_INT64, BadCursor, pack_cursor, unpack_cursor
-from apps.logs.domain.paging import file_key, file_of
+from apps.logs.domain.paging import file_key
 from apps.logs.domain.timeline import (
-    NodeHour,
     axis_of,
     hours_of,
     matrix_of,
@@ -65,25 +65,24 @@ def around(run_id: int, cursor: str, before: int = 10, after: int = 10) -> LogPa
     cursor: of line_cursor(). The page is empty if the line is not there (any more). Raises
     BadCursor.
     """
-    place, time_ns = _place(run_id, cursor)
     counts = (max(0, min(before, MAX_CONTEXT)), max(0, min(after, MAX_CONTEXT)))
-    return store.context_of(place, time_ns, *counts)
+    try:
+        return store.context_of(run_id, unpack_cursor(cursor), *counts)
+    except ValueError as error:
+        raise _no_line() from error
 
 
 def line(run_id: int, cursor: str) -> tuple[LogEntry, bytes] | None:
     """A line and the bytes it was in its file; None if it is not there (any more). cursor: of
     line_cursor(). Raises BadCursor."""
-    return store.line_of(*_place(run_id, cursor))
-
-
-def _place(run_id: int, cursor: str) -> tuple[store.LinePlace, int]:
-    """Where a line stands, and its time."""
-    key = unpack_cursor(cursor)
     try:
-        source, attempt, node = file_of(key[3])
+        return store.line_of(run_id, unpack_cursor(cursor))
     except ValueError as error:
-        raise BadCursor("the cursor names no line", where="cursor") from error
-    return store.LinePlace(run_id, attempt, node, source, key[2]), key[0]
+        raise _no_line() from error
+
+
+def _no_line() -> BadCursor:
+    return BadCursor("the cursor names no line", where="cursor")
 
 
 def pulse(
@@ -94,7 +93,8 @@ def pulse(
     from_ns, to_ns None: from the first, to the last line. At most `buckets` buckets; no line at
     all gives one empty bucket.
     """
-    hours, start, end = _hours(run_id, attempt, from_ns, to_ns)
+    start, end = _span(run_id, attempt, from_ns, to_ns)
+    hours = store.node_hours(run_id, attempt, *hours_of(start, end))
     return pulse_of(hours, axis_of(start, end, buckets))
 
 
@@ -102,15 +102,22 @@ def rank_matrix(
     run_id: int, attempt: int | None, from_ns: int | None, to_ns: int | None, buckets: int
 ) -> RankMatrix:
     """Worst severity of every rank that has a line, over time; arguments as of pulse()."""
-    hours, start, end = _hours(run_id, attempt, from_ns, to_ns)
+    start, end = _span(run_id, attempt, from_ns, to_ns)
+    hours = store.node_hours(run_id, attempt, *hours_of(start, end))
     return matrix_of(hours, axis_of(start, end, buckets))
 
 
-def _hours(
+def _span(
     run_id: int, attempt: int | None, from_ns: int | None, to_ns: int | None
-) -> tuple[list[NodeHour], int, int]:
-    first, _ = _ALL_HOURS if from_ns is None else hours_of(from_ns, from_ns)
-    _, last = _ALL_HOURS if to_ns is None else hours_of(to_ns, to_ns)
-    hours = store.node_hours(run_id, attempt, first, last)
-    start, end = span_ns(hours) or (from_ns or to_ns or 0, from_ns or to_ns or 0)
-    return hours, start if from_ns is None else from_ns, end if to_ns is None else to_ns
+) -> tuple[int, int]:
+    """The times that are asked for, else those of the first and the last line."""
+    if from_ns is not None and to_ns is not None:
+        return from_ns, max(from_ns, to_ns)
+    outer = store.hour_span(run_id, attempt)
+    ends = [store.node_hours(run_id, attempt, hour, hour) for hour in sorted({*(outer or ())})]
+    start, end = span_ns(chain.from_iterable(ends)) or (
+        from_ns or to_ns or 0,
+        from_ns or to_ns or 0,
+    )
+    start, end = start if from_ns is None else from_ns, end if to_ns is None else to_ns
+    return start, max(start, end)

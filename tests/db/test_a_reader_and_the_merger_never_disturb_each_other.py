@@ -7,8 +7,9 @@ from django.db import connection, transaction
 
 from apps.logs import keeping
 from apps.logs.domain.merging import MergePolicy
+from apps.logs.domain.paging import file_key
 from apps.logs.store import merging, payloads
-from apps.logs.store.context import LinePlace, context_of
+from apps.logs.store.context import context_of
 from tests.log_batches import NODE, RUN, numbered, read_all, send, stored
 from tests.log_samples import SEEN_NS
 
@@ -65,8 +66,8 @@ def test_a_page_that_is_read_meanwhile_misses_and_repeats_nothing(merged_meanwhi
 
 
 def test_the_context_of_a_line_that_is_read_meanwhile_is_whole(merged_meanwhile):
-    place = LinePlace(RUN, 0, NODE, "job/attempt_0/1/stderr.log", 8 * 30)
-    found = context_of(place, SEEN_NS, 25, 25)
+    key = (SEEN_NS, -1, 8 * 30, file_key("job/attempt_0/1/stderr.log", 0, NODE))
+    found = context_of(RUN, key, 25, 25)
     assert [line.text for line in found.lines] == LINES[5:56]
 
 

@@ -1,9 +1,10 @@
 """`bench logs`: the log corpus through HTTP into real web, consumer, Postgres and Valkey processes.
 
 Told: lines per CPU second of all four together until the lines are durable and analysed, wall
-clock, bytes on disk per byte of message text, peak memory of the consumer. --door takes one door
-(segments as our agent sends them, or JSON lines); --scale makes the job longer. The corpus is made
-once and kept below LASTGOOD_HOME.
+clock, bytes on disk per byte of message text, peak memory of the consumer; then what the queries
+take whose right answers are known (logqueries.py), once JSON lines are stored. --door takes one
+door (segments as our agent sends them, or JSON lines); --scale makes the job longer. The corpus is
+made once and kept below LASTGOOD_HOME.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from django.conf import settings
 
 from workers.benches.logcorpus import folder_of
 from workers.benches.logfill import Filled, fill
-from workers.benches.logsend import DOORS
+from workers.benches.logqueries import measure
+from workers.benches.logsend import DOORS, LINES
 from workers.benches.logtape import CorpusOptions
 from workers.benches.processes import processes
 from workers.benches.report import BenchOptions, BenchReport
@@ -30,9 +32,12 @@ def run(options: BenchOptions) -> BenchReport:
     truth = json.loads((corpus / "truth.json").read_text(encoding="utf-8"))
     figures: dict[str, Any] = {"lines": truth["lines"], "message_bytes": truth["msg_bytes"]}
     for door in [options.door] if options.door else DOORS:
-        with servers() as running, processes(running) as started:
-            filled = fill(started, corpus, door)
-        figures[door] = _figures(filled, truth)
+        with servers() as running:
+            with processes(running) as started:
+                filled = fill(started, corpus, door)
+            figures[door] = _figures(filled, truth)
+            if door == LINES:  # what it says of levels is what truth.json counts
+                figures["queries"] = measure(filled.run_id, truth, running.restart_postgres)
     return BenchReport(("what", "value"), tuple(_rows(figures)), figures)
 
 

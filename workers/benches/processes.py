@@ -39,8 +39,8 @@ class BenchProcesses:
         pids = {
             "web": self.web_pid,
             "consumer": self.consumer_pid,
-            "postgres": self.servers.postgres_pid,
-            "valkey": self.servers.valkey_pid,
+            "postgres": self.servers.postgres.pid,
+            "valkey": self.servers.valkey.pid,
         }
         return {name: tree_s(pid) for name, pid in pids.items()}
 

@@ -15,12 +15,18 @@ from workers.embedded import Postgres, Valkey
 
 @dataclass(frozen=True, slots=True)
 class BenchServers:
-    """pids whose CPU time (children included) counts as the server's. home: their folder."""
+    """home: the folder of both."""
 
-    postgres_pid: int
-    valkey_pid: int
+    postgres: Postgres
+    valkey: Valkey
     home: Path
     database_url: str
+
+    def restart_postgres(self) -> None:
+        """A Postgres with empty caches, at the same address."""
+        _close()
+        self.postgres.stop()
+        self.postgres.start()
 
     def cpu_s(self) -> float:
         """CPU seconds so far: this process and both servers with their children."""
@@ -29,7 +35,7 @@ class BenchServers:
 
     def servers_cpu_s(self) -> float:
         """CPU seconds of both servers with their children."""
-        return tree_s(self.postgres_pid) + tree_s(self.valkey_pid)
+        return tree_s(self.postgres.pid) + tree_s(self.valkey.pid)
 
 
 def _stat(pid: int) -> tuple[int, float] | None:
@@ -69,7 +75,7 @@ def servers() -> Iterator[BenchServers]:
             database.use(url)
             settings.REDIS_URL = valkey.start()
             call_command("migrate", verbosity=0)
-            yield BenchServers(postgres.pid, valkey.pid, Path(folder), url)
+            yield BenchServers(postgres, valkey, Path(folder), url)
         finally:
             _close()
             valkey.stop()

@@ -43,7 +43,7 @@ from apps.logs.domain.chunktexts import (
 from apps.logs.domain.columns import NO_RANK as NO_RANK
 from apps.logs.domain.columns import NO_STEP as NO_STEP
 from apps.logs.domain.columns import LineColumns, Origin, joined
-from apps.logs.domain.intcolumns import Ints, pack_ints, unpack_ints
+from apps.logs.domain.intcolumns import Ints, count_of, pack_ints, unpack_ints
 from apps.logs.domain.shapes import digit_counts
 from apps.logs.domain.table import LineTable
 
@@ -280,9 +280,25 @@ def _edge(lines: LineColumns, numbers: NDArray[np.intp], pick: Callable[..., Any
     return (int(lines.time_ns[numbers[0]]), *pick(keys))
 
 
-def decode_chunk(body: bytes) -> ChunkLines:
-    """The columns of one chunk. Raises BadChunk for anything that encode_chunk() did not write."""
-    return _guarded(partial(_decode, bytes(body)))
+def decode_chunk(body: bytes, texts: Texts | None = None) -> ChunkLines:
+    """The columns of one chunk. Raises BadChunk for anything that encode_chunk() did not write.
+
+    texts: of open_texts(), if it was called before.
+    """
+    return _guarded(partial(_decode, bytes(body), texts))
+
+
+def open_texts(body: bytes) -> Texts:
+    """The texts of one chunk without its other columns, which cost as much. Raises BadChunk."""
+    return _guarded(partial(_open_texts, bytes(body)))
+
+
+def _open_texts(body: bytes) -> Texts:
+    version, number = _version(body)
+    if version == oldchunks.VERSION:
+        return _read_old(body).lines_text
+    frames = _frames(body, number)
+    return _read_texts(frames, _inflated(frames, LINES), None)
 
 
 def _guarded(read: Callable[[], T]) -> T:
@@ -299,17 +315,23 @@ def _guarded(read: Callable[[], T]) -> T:
         ) from error
 
 
-def _decode(body: bytes) -> ChunkLines:
+def _version(body: bytes) -> tuple[int, int]:
+    """Version and number of sections."""
     magic, version, number = _HEAD.unpack_from(body)
     if magic != MAGIC or version not in (oldchunks.VERSION, VERSION):
         raise BadChunk(
             f"log chunk has magic {magic!r} and version {version}, known is {MAGIC!r} {VERSION}",
             hint="it was written by a newer version; upgrade this process",
         )
+    return version, number
+
+
+def _decode(body: bytes, texts: Texts | None) -> ChunkLines:
+    version, number = _version(body)
     if version == oldchunks.VERSION:
         return _read_old(body)
     frames = _frames(body, number)
-    return _read_columns(_inflated(frames, COLUMNS), frames)
+    return _read_columns(_inflated(frames, COLUMNS), frames, texts)
 
 
 def _frames(body: bytes, number: int) -> Frames:
@@ -333,7 +355,7 @@ def _inflated(frames: Frames, name: int) -> bytes:
     return zstandard.ZstdDecompressor().decompress(frame)
 
 
-def _read_columns(data: bytes, frames: Frames) -> ChunkLines:
+def _read_columns(data: bytes, frames: Frames, texts: Texts | None) -> ChunkLines:
     (length,) = _U32.unpack_from(data)
     pos = _U32.size + length
     origins = msgspec.json.decode(data[_U32.size : pos], type=tuple[Origin, ...])
@@ -352,7 +374,7 @@ def _read_columns(data: bytes, frames: Frames) -> ChunkLines:
         raise BadChunk("log chunk names an origin that it does not list")
     step = np.full(count, NO_STEP, dtype=np.int64)
     step[named != 0] = np.cumsum(told)
-    texts = _read_texts(frames, count)
+    texts = texts or _read_texts(frames, _inflated(frames, LINES), count)
     return ChunkLines(
         origins=origins,
         time_ns=first + np.cumsum(steps) * factor,
@@ -366,10 +388,10 @@ def _read_columns(data: bytes, frames: Frames) -> ChunkLines:
     )
 
 
-def _read_texts(frames: Frames, count: int) -> ShapedTexts:
-    """The texts; their digits stay packed until a text is asked for."""
+def _read_texts(frames: Frames, lines: bytes, count: int | None) -> ShapedTexts:
+    """The texts; their digits stay packed until a text is asked for. count: None if not known."""
     shapes = unpack_shapes(_inflated(frames, SHAPES))
-    shape, _ = unpack_ints(_inflated(frames, LINES), 0, count)
+    shape, _ = unpack_ints(lines, 0, count_of(lines) if count is None else count)
     if shape.min() < 0 or shape.max() >= len(shapes):
         raise BadChunk("log chunk names a shape that it does not list")
     texts = ShapedTexts(

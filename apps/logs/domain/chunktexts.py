@@ -29,6 +29,9 @@ FEW = 64
 class Texts(Protocol):
     """Texts of n lines."""
 
+    def __len__(self) -> int:
+        """n"""
+
     def raw(self, number: int) -> bytes:
         """UTF-8 bytes of one text."""
 
@@ -53,6 +56,9 @@ class PlainTexts:
 
     start: NDArray[np.int64]
     whole: bytes
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
 
     def raw(self, number: int) -> bytes:
         """UTF-8 bytes of one text."""
@@ -86,10 +92,24 @@ class ShapedTexts:
     shapes: Sequence[bytes]
     open_digits: Callable[[], bytes]
 
+    def __len__(self) -> int:
+        return len(self.shape)
+
     @cached_property
     def digits(self) -> bytes:
         """Unpacked when the first text is asked for."""
         return self.open_digits()
+
+    @cached_property
+    def joined(self) -> bytes:
+        """The shapes, each with a newline behind it."""
+        return b"".join([b"%s\n" % shape for shape in self.shapes])
+
+    @cached_property
+    def order(self) -> NDArray[np.int64]:
+        """Numbers of the lines, those of a shape together and ascending."""
+        few = len(self.shapes) <= 1 << 16  # then it is sorted by digits of 16 bits
+        return np.argsort(self.shape.astype(np.uint16) if few else self.shape, kind="stable")
 
     @cached_property
     def lines_of(self) -> NDArray[np.int64]:
@@ -109,7 +129,7 @@ class ShapedTexts:
     @cached_property
     def row(self) -> NDArray[np.int64]:
         """Which line of its shape each line is."""
-        order = np.argsort(self.shape, kind="stable")
+        order = self.order
         first = np.concatenate(([0], np.cumsum(self.lines_of)))[:-1]
         rows = np.empty(len(order), dtype=np.int64)
         rows[order] = np.arange(len(order)) - first[self.shape[order]]
@@ -148,7 +168,7 @@ class ShapedTexts:
     @cached_property
     def start(self) -> NDArray[np.int64]:
         """Where each text begins in `whole`; n + 1 places."""
-        sizes = np.fromiter(map(len, self.shapes), dtype=np.int64, count=len(self.shapes))
+        sizes = np.array([len(shape) for shape in self.shapes], dtype=np.int64)
         return np.concatenate(([0], np.cumsum(sizes[self.shape])))
 
     @cached_property
@@ -174,7 +194,8 @@ class ShapedTexts:
                 block = _turned(block, width, lines)
             rows += [block[at : at + width] for at in range(0, lines * width, width or 1)]
             rows += [b""] * (0 if width else lines)
-        places = np.argsort(np.argsort(self.shape, kind="stable"), kind="stable")
+        places = np.empty_like(self.order)
+        places[self.order] = np.arange(len(places))
         return b"".join(map(rows.__getitem__, places.tolist()))
 
 

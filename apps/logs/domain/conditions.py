@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.core.records import Severity
 from apps.logs.domain.chunks import NO_STEP, ChunkLines
+from apps.logs.domain.chunktexts import Texts
 from apps.logs.domain.cursor import MAX_INT64, MIN_INT64
 from apps.logs.domain.lines import TEE
 from apps.logs.domain.ranksets import Spans, merged
@@ -36,6 +38,15 @@ class LineFilter:
     from_step: int = MIN_INT64
     to_step: int = MAX_INT64
     hide_copies: bool = True
+
+    @property
+    def of_text_only(self) -> bool:
+        """Whether nothing but the text of a line matters."""
+        texts = LineFilter(
+            contains=self.contains, without=self.without, templates=self.templates,
+            min_severity=Severity.DEBUG, max_severity=Severity.CRITICAL, hide_copies=False,
+        )  # fmt: skip
+        return self == texts
 
 
 def filter_of(query: LogQuery) -> LineFilter:
@@ -68,7 +79,26 @@ def _needle(text: str, *, ignore_case: bool) -> Needle:
 
 
 def matching(chunk: ChunkLines, condition: LineFilter) -> NDArray[np.bool_]:
-    """Which lines of a chunk fulfil the conditions; bool[n]. Text is searched last."""
+    """Which lines of a chunk fulfil the conditions; bool[n]."""
+    return texts_match(chunk.lines_text, condition, columns_match(chunk, condition))
+
+
+def texts_match(texts: Texts, condition: LineFilter, among: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which of the lines in `among` hold and do not hold what they must; bool[n]."""
+    hit = among
+    for needle in condition.contains:
+        if hit.any():
+            hit = holding(texts, needle, hit)
+    for needle in condition.without:
+        if hit.any():
+            hit = hit & ~holding(texts, needle, hit)
+    if condition.templates and hit.any():
+        hit = hit & of_templates(texts, condition.templates)
+    return hit
+
+
+def columns_match(chunk: ChunkLines, condition: LineFilter) -> NDArray[np.bool_]:
+    """Which lines fulfil the conditions on everything but their text; bool[n]."""
     hit = (chunk.time_ns >= condition.from_ns) & (chunk.time_ns <= condition.to_ns)
     hit &= chunk.severity >= condition.min_severity
     hit &= chunk.severity <= condition.max_severity
@@ -80,16 +110,6 @@ def matching(chunk: ChunkLines, condition: LineFilter) -> NDArray[np.bool_]:
         hit &= inside | (step == NO_STEP)
     if condition.hide_copies or condition.source:
         hit &= _origins(chunk, condition)[chunk.origin]
-    for needle in condition.contains:
-        if not hit.any():
-            return hit
-        hit &= holding(chunk.lines_text, needle, hit)
-    for needle in condition.without:
-        if not hit.any():
-            return hit
-        hit &= ~holding(chunk.lines_text, needle, hit)
-    if condition.templates and hit.any():
-        hit &= of_templates(chunk.lines_text, condition.templates)
     return hit
 
 

@@ -53,6 +53,11 @@ def unpack_ints(data: bytes, pos: int, count: int) -> tuple[Ints, int]:
     return values.view(np.int64), pos + count * width
 
 
+def count_of(data: bytes) -> int:
+    """How many values pack_ints() was given."""
+    return int(_HEAD.unpack_from(data)[3])
+
+
 def _read_runs(data: bytes, pos: int, count: int) -> tuple[Ints, int]:
     (runs,) = _U32.unpack_from(data, pos)
     pos += _U32.size

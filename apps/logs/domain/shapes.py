@@ -49,4 +49,4 @@ def apart(texts: Sequence[bytes]) -> tuple[NDArray[np.int32], list[bytes], bytes
 
 def digit_counts(shapes: list[bytes]) -> NDArray[np.int64]:
     """How many digits the lines of each shape have."""
-    return np.fromiter((shape.count(b"0") for shape in shapes), dtype=np.int64, count=len(shapes))
+    return np.array([shape.count(b"0") for shape in shapes], dtype=np.int64)

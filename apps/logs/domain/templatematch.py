@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.logs.domain.chunktexts import Texts
+from apps.logs.domain.chunktexts import ShapedTexts, Texts
 from apps.logs.domain.headers import Clock, read_headers
 from apps.logs.domain.sieve import GRAM, Probe
 from apps.logs.domain.templates import template_id
@@ -23,7 +23,10 @@ def of_templates(texts: Texts, templates: Collection[int]) -> NDArray[np.bool_]:
     A text counts with its prefixes and without them: which of them a door took off is not kept.
     Cost: about 20 us for each shape of the chunk.
     """
-    shape, shapes, _ = texts.apart()
+    if isinstance(texts, ShapedTexts):
+        shape, shapes = texts.shape, list(texts.shapes)
+    else:
+        shape, shapes, _ = texts.apart()
     wanted = np.zeros(len(shapes), dtype=np.bool_)
     for number, line in zip(*np.unique(shape, return_index=True), strict=True):
         text = texts.raw(int(line)).decode("utf-8", "replace")

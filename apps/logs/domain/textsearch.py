@@ -21,6 +21,9 @@ from apps.logs.domain.sieve import caseless
 Needle = bytes | LineRegex
 FEW = 64
 """So many lines are looked at one by one."""
+FEW_SHAPES = 32
+"""Of so many shapes the lines are found without sorting all lines."""
+NEWLINE = ord("\n")
 
 
 def holding(texts: Texts, needle: Needle, among: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -59,81 +62,117 @@ def _matching(regex: LineRegex, joined: bytes, sizes: Sequence[int]) -> NDArray[
 
 
 def _of_shapes(texts: ShapedTexts, needle: Needle, among: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    hit = np.zeros(len(among), dtype=np.bool_)
-    view = _ByShape(texts)
     used = np.bincount(texts.shape[among], minlength=len(texts.shapes)) > 0
+    hit = np.zeros(len(among), dtype=np.bool_)
     if isinstance(needle, bytes):
-        wanted = shaped(needle)
-        able = [at for at in np.flatnonzero(used).tolist() if wanted in texts.shapes[at]]
-        for shape in able:
-            hit[view.lines(shape)] = view.with_digits(shape, wanted, digits_of(needle))
+        wanted, digits = shaped(needle), digits_of(needle)
+        able = used & _holding_shapes(texts.joined, wanted, len(used))
+        if not digits:
+            return able[texts.shape]
+        for shape, lines in _lines_of(texts, able):
+            hit[lines] = _with_digits(texts, shape, wanted, digits)
         return hit
-    able = list(_able(texts.shapes, np.flatnonzero(used).tolist(), needle.needs))
-    joined = b"".join(view.written(shape) for shape in able)
-    lines = np.concatenate([view.lines(shape) for shape in able] or [np.zeros(0, dtype=np.intp)])
-    sizes = [len(texts.shapes[shape]) for shape in texts.shape[lines].tolist()]
-    hit[lines[_matching(needle, joined[:-1], sizes)]] = True
+    able = used & _able(texts, needle.needs)
+    chosen = list(_lines_of(texts, able))
+    if chosen:
+        joined = b"".join([_written(texts, shape, len(lines)) for shape, lines in chosen])
+        sizes = [len(texts.shapes[shape]) for shape, lines in chosen for _ in range(len(lines))]
+        numbers = np.concatenate([lines for _, lines in chosen])
+        hit[numbers[_matching(needle, joined[:-1], sizes)]] = True
     return hit
 
 
-def _able(shapes: Sequence[bytes], numbers: Sequence[int], needs: Required) -> Iterator[int]:
+def may_hold(texts: Texts, needle: Needle) -> bool:
+    """False only if no line holds the needle, which its shapes tell."""
+    if not isinstance(texts, ShapedTexts):
+        return True
+    if isinstance(needle, bytes):
+        return shaped(needle) in texts.joined
+    return bool(_able(texts, needle.needs).any())
+
+
+def _able(texts: ShapedTexts, needs: Required) -> NDArray[np.bool_]:
     """Shapes that have one text of each clause, as far as digits and case allow to tell."""
+    count, joined = len(texts.shapes), texts.joined
+    able = np.ones(count, dtype=np.bool_)
     if needs.ignore_case:
-        clauses = [
-            [shaped(caseless(text.encode())) for text in clause]
-            for clause in needs.clauses
-            if all(text.isascii() for text in clause)
-        ]
-    else:
-        clauses = [[shaped(text.encode("utf-8", "replace")) for text in c] for c in needs.clauses]
-    for number in numbers:
-        shape = caseless(shapes[number]) if needs.ignore_case else shapes[number]
-        if all(any(text in shape for text in clause) for clause in clauses):
-            yield number
+        joined = caseless(joined)
+    for clause in _wanted(needs):
+        left = np.flatnonzero(able)
+        if len(left) > FEW_SHAPES:
+            able &= np.any([_holding_shapes(joined, text, count) for text in clause], axis=0)
+            continue
+        for shape in left.tolist():
+            text = caseless(texts.shapes[shape]) if needs.ignore_case else texts.shapes[shape]
+            able[shape] = any(wanted in text for wanted in clause)
+    return able
 
 
-class _ByShape:
-    """The lines of a chunk, those of a shape together."""
+def _wanted(needs: Required) -> list[list[bytes]]:
+    """The clauses as shapes, the longest first: it leaves least to look at."""
+    clauses = [
+        [text.encode("utf-8", "replace") for text in clause]
+        for clause in sorted(needs.clauses, key=lambda clause: -min(map(len, clause)))
+        if not needs.ignore_case or all(text.isascii() for text in clause)
+    ]
+    fold = caseless if needs.ignore_case else bytes
+    return [[shaped(fold(text)) for text in clause] for clause in clauses]
 
-    def __init__(self, texts: ShapedTexts) -> None:
-        self.texts = texts
-        self.order = np.argsort(texts.shape, kind="stable")
-        self.first = np.concatenate(([0], np.cumsum(texts.lines_of))).tolist()
 
-    def lines(self, shape: int) -> NDArray[np.intp]:
-        """Numbers of the lines of a shape, ascending."""
-        return self.order[self.first[shape] : self.first[shape + 1]]
+def _holding_shapes(joined: bytes, wanted: bytes, count: int) -> NDArray[np.bool_]:
+    """Which shapes hold a text. joined: `count` shapes, each with a newline behind it."""
+    found = []
+    at = joined.find(wanted)
+    while at >= 0:
+        found.append(at)
+        at = joined.find(wanted, joined.find(b"\n", at) + 1)
+    holds = np.zeros(count, dtype=np.bool_)
+    if found:
+        ends = np.flatnonzero(np.frombuffer(joined, dtype=np.uint8) == NEWLINE)
+        holds[np.searchsorted(ends, found)] = True
+    return holds
 
-    def digits(self, shape: int) -> NDArray[np.uint8]:
-        """Digits of its lines; uint8[digits of a line, lines]."""
-        lines, width = self.first[shape + 1] - self.first[shape], int(self.texts.width[shape])
-        begin = int(self.texts.begin[shape])
-        block = np.frombuffer(self.texts.digits, np.uint8, lines * width, begin)
-        if lines >= TURNED_LINES:
-            return block.reshape(width, lines)
-        return block.reshape(lines, width).T
 
-    def with_digits(self, number: int, wanted: bytes, digits: bytes) -> NDArray[np.bool_]:
-        """Which lines of a shape have `digits` where it holds `wanted`."""
-        shape = self.texts.shapes[number]
-        lines = self.first[number + 1] - self.first[number]
-        if not digits:
-            return np.ones(lines, dtype=np.bool_)
-        hit, block = np.zeros(lines, dtype=np.bool_), self.digits(number)
-        column = np.frombuffer(digits, dtype=np.uint8)[:, None]
-        at = shape.find(wanted)
-        while at >= 0:
-            row = shape.count(b"0", 0, at)
-            hit |= (block[row : row + len(digits)] == column).all(axis=0)
-            at = shape.find(wanted, at + 1)
-        return hit
+def _lines_of(
+    texts: ShapedTexts, chosen: NDArray[np.bool_]
+) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Each of these shapes with the numbers of its lines, ascending."""
+    shapes = np.flatnonzero(chosen).tolist()
+    if len(shapes) <= FEW_SHAPES:
+        yield from ((shape, np.flatnonzero(texts.shape == shape)) for shape in shapes)
+        return
+    first = np.concatenate(([0], np.cumsum(texts.lines_of))).tolist()
+    yield from ((shape, texts.order[first[shape] : first[shape + 1]]) for shape in shapes)
 
-    def written(self, number: int) -> bytes:
-        """The lines of a shape, each with a newline."""
-        shape, lines = self.texts.shapes[number], self.first[number + 1] - self.first[number]
-        block = bytearray((shape + b"\n") * lines)
-        rows = np.frombuffer(block, dtype=np.uint8).reshape(lines, len(shape) + 1)
-        places = np.flatnonzero(np.frombuffer(shape, dtype=np.uint8) == ZERO)
-        if len(places):
-            rows[:, places] = self.digits(number).T
-        return bytes(block)
+
+def _digits(texts: ShapedTexts, shape: int) -> NDArray[np.uint8]:
+    """Digits of the lines of a shape; uint8[digits of a line, lines]."""
+    lines, width = int(texts.lines_of[shape]), int(texts.width[shape])
+    block = np.frombuffer(texts.digits, np.uint8, lines * width, int(texts.begin[shape]))
+    return block.reshape(width, lines) if lines >= TURNED_LINES else block.reshape(lines, width).T
+
+
+def _with_digits(
+    texts: ShapedTexts, number: int, wanted: bytes, digits: bytes
+) -> NDArray[np.bool_]:
+    """Which lines of a shape have `digits` where it holds `wanted`."""
+    shape, block = texts.shapes[number], _digits(texts, number)
+    hit = np.zeros(block.shape[1], dtype=np.bool_)
+    column = np.frombuffer(digits, dtype=np.uint8)[:, None]
+    at = shape.find(wanted)
+    while at >= 0:
+        row = shape.count(b"0", 0, at)
+        hit |= (block[row : row + len(digits)] == column).all(axis=0)
+        at = shape.find(wanted, at + 1)
+    return hit
+
+
+def _written(texts: ShapedTexts, number: int, lines: int) -> bytes:
+    """The lines of a shape, each with a newline."""
+    shape = texts.shapes[number]
+    block = bytearray((shape + b"\n") * lines)
+    rows = np.frombuffer(block, dtype=np.uint8).reshape(lines, len(shape) + 1)
+    places = np.flatnonzero(np.frombuffer(shape, dtype=np.uint8) == ZERO)
+    if len(places):
+        rows[:, places] = _digits(texts, number).T
+    return bytes(block)

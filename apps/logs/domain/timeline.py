@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.logs.domain.pulse import HOUR_NS, MINUTE_NS, MINUTES, SEVERITIES, PulseHour
+from apps.logs.domain.pulse import HOUR_NS, MINUTE_NS, MINUTES, SEVERITIES, PulseStack
 from apps.logs.records import Pulse, RankMatrix
 
 MAX_BUCKETS = 2_000
+Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class NodeHour:
-    """One block with its place. hour: since 1970. copies: whether console copies count as well."""
+class NodeHours:
+    """Blocks with their places, one after the other. hour: since 1970. copies: whether console
+    copies count as well."""
 
-    node: str
-    hour: int
-    block: PulseHour
-    copies: bool
+    node: Sequence[str]
+    hour: NDArray[np.int64]
+    copies: NDArray[np.bool_]
+    blocks: PulseStack
+
+    def counts(self, rows: Rows) -> NDArray[np.int64]:
+        """Lines that are shown; int64[rows, 60, severities]."""
+        planes = self.blocks.counts[rows].astype(np.int64)
+        shown: NDArray[np.int64] = planes[:, 0] + planes[:, 1] * self.copies[rows, None, None]
+        return shown
+
+    def worst(self, rows: Rows) -> NDArray[np.uint8]:
+        """Worst severity that is shown; uint8[rows, ranks, 60]."""
+        planes = self.blocks.worst[rows]
+        shown: NDArray[np.uint8] = np.maximum(
+            planes[:, 0], planes[:, 1] * self.copies[rows, None, None]
+        )
+        return shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +55,7 @@ class Axis:
         return minutes * MINUTE_NS
 
     def of_hour(self, hour: int) -> NDArray[np.int64]:
-        """Bucket of each of its minutes; -1 and `buckets` and beyond = outside. Ascending."""
+        """Bucket of each of its minutes; -1 and less, `buckets` and more = outside. Ascending."""
         minutes = hour * MINUTES + np.arange(MINUTES, dtype=np.int64)
         return (minutes - self.first) // self.width
 
@@ -53,84 +68,91 @@ def axis_of(from_ns: int, to_ns: int, buckets: int) -> Axis:
     return Axis(first, width, -(-minutes // width))
 
 
-def span_ns(hours: Iterable[NodeHour]) -> tuple[int, int] | None:
+def hours_of(from_ns: int, to_ns: int) -> tuple[int, int]:
+    """First and last hour since 1970 that holds a nanosecond of the span."""
+    return from_ns // HOUR_NS, to_ns // HOUR_NS
+
+
+def span_ns(hours: Iterable[NodeHours]) -> tuple[int, int] | None:
     """First and last nanosecond of the minutes that have a line; None if none has."""
     found: list[int] = []
-    for hour in hours:
-        minutes = np.nonzero(_counts(hour).any(axis=1))[0]
-        if len(minutes):
-            found += [hour.hour * MINUTES + int(minutes[at]) for at in (0, -1)]
+    for part in hours:
+        busy = part.counts(np.arange(len(part.hour))).any(axis=2)
+        minutes = _minutes(part)[busy]
+        found += [int(minutes.min()), int(minutes.max())] if len(minutes) else []
     return (min(found) * MINUTE_NS, (max(found) + 1) * MINUTE_NS - 1) if found else None
 
 
-def pulse_of(hours: Iterable[NodeHour], axis: Axis) -> Pulse:
-    """Lines by bucket and severity, of all nodes and of each."""
-    nodes: dict[str, NDArray[np.int64]] = {}
-    for hour in hours:
-        at = axis.of_hour(hour.hour)
-        inside = (at >= 0) & (at < axis.buckets)
-        if inside.any():
-            empty = np.zeros((axis.buckets, len(SEVERITIES)), dtype=np.int64)
-            np.add.at(nodes.setdefault(hour.node, empty), at[inside], _counts(hour)[inside])
-    total = np.zeros((axis.buckets, len(SEVERITIES)), dtype=np.int64)
-    for counts in nodes.values():
-        total += counts
-    return Pulse(axis.edges_ns, SEVERITIES, total, dict(sorted(nodes.items())))
-
-
-def matrix_of(hours: Sequence[NodeHour], axis: Axis) -> RankMatrix:
-    """Worst severity by rank and bucket."""
-    ranks = np.unique(np.concatenate([np.zeros(0, np.int32), *(h.block.ranks for h in hours)]))
-    worst = np.zeros((len(ranks), axis.buckets), dtype=np.uint8)
-    in_order = sorted(hours, key=lambda hour: hour.hour)
-    for number, group in groupby(in_order, key=lambda hour: hour.hour):
-        at = axis.of_hour(number)
-        inside = np.nonzero((at >= 0) & (at < axis.buckets))[0]
-        if not len(inside):
-            continue
-        columns, starts = np.unique(at[inside], return_index=True)
-        blocks = list(group)
-        rows = np.searchsorted(ranks, np.concatenate([hour.block.ranks for hour in blocks]))
-        seen = np.concatenate([_worst(hour) for hour in blocks])[:, inside]
-        found = np.maximum.reduceat(seen, starts, axis=1)
-        # A rank that moved during the hour has a block on each of its nodes.
-        np.maximum.at(worst, (rows[:, None], columns[None, :]), found)
-    return RankMatrix(axis.edges_ns, ranks.astype(np.int32), worst)
-
-
 def step_span_ns(
-    hours: Iterable[NodeHour], from_step: int | None, to_step: int | None
+    hours: Iterable[NodeHours], from_step: int | None, to_step: int | None
 ) -> tuple[int, int] | None:
     """First and last nanosecond of the minutes in which lines name steps of the span.
 
     From the first minute that names `from_step` or a later one to the last that names `to_step` or
     an earlier one; None if no minute does.
     """
-    starts, ends = [], []
-    for hour in hours:
-        first, last = hour.block.steps
-        named = last >= 0
-        late = np.nonzero(named & (last >= (0 if from_step is None else from_step)))[0]
-        early = np.nonzero(named & (first <= (2**63 - 2 if to_step is None else to_step)))[0]
-        starts += [hour.hour * MINUTES + int(late[0])] if len(late) else []
-        ends += [hour.hour * MINUTES + int(early[-1])] if len(early) else []
+    least, most = from_step or 0, 2**63 - 2 if to_step is None else to_step
+    starts: list[int] = []
+    ends: list[int] = []
+    for part in hours:
+        first, last = part.blocks.steps[:, 0], part.blocks.steps[:, 1]
+        late, early = (last >= 0) & (last >= least), (last >= 0) & (first <= most)
+        minutes = _minutes(part)
+        starts += [int(minutes[late].min())] if late.any() else []
+        ends += [int(minutes[early].max())] if early.any() else []
     if not starts or not ends or max(ends) < min(starts):
         return None
     return min(starts) * MINUTE_NS, (max(ends) + 1) * MINUTE_NS - 1
 
 
-def hours_of(from_ns: int, to_ns: int) -> tuple[int, int]:
-    """First and last hour since 1970 that holds a nanosecond of the span."""
-    return from_ns // HOUR_NS, to_ns // HOUR_NS
+def pulse_of(hours: Iterable[NodeHours], axis: Axis) -> Pulse:
+    """Lines by bucket and severity, of all nodes and of each."""
+    nodes: dict[str, NDArray[np.int64]] = {}
+    for part, rows, columns, starts, inside in _on_axis(hours, axis):
+        counts = np.add.reduceat(part.counts(rows)[:, inside], starts, axis=1)
+        for row, found in zip(rows.tolist(), counts, strict=True):
+            node = part.node[row]
+            if node not in nodes:
+                nodes[node] = np.zeros((axis.buckets, len(SEVERITIES)), dtype=np.int64)
+            nodes[node][columns] += found
+    total = np.zeros((axis.buckets, len(SEVERITIES)), dtype=np.int64)
+    for counts in nodes.values():
+        total += counts
+    return Pulse(axis.edges_ns, SEVERITIES, total, dict(sorted(nodes.items())))
 
 
-def _counts(hour: NodeHour) -> NDArray[np.int64]:
-    own, copied = hour.block.counts
-    shown: NDArray[np.int64] = own + copied if hour.copies else own
-    return shown
+def matrix_of(hours: Iterable[NodeHours], axis: Axis) -> RankMatrix:
+    """Worst severity by rank and bucket."""
+    parts = []
+    for part, rows, columns, starts, inside in _on_axis(hours, axis):
+        worst = part.worst(rows)[:, :, inside]
+        found = np.maximum.reduceat(worst, starts, axis=2).reshape(-1, len(starts))
+        parts.append((part.blocks.ranks[rows].reshape(-1), columns, found))
+    named = [named for named, _, _ in parts]
+    ranks = np.unique(np.concatenate([np.zeros(0, dtype=np.int32), *named]))
+    matrix = np.zeros((len(ranks), axis.buckets), dtype=np.uint8)
+    for named_here, columns, found in parts:
+        rows = np.searchsorted(ranks, named_here)
+        # A rank that moved during the hour has a block on each of its nodes.
+        np.maximum.at(matrix, (rows[:, None], columns[None, :]), found)
+    seen = matrix.any(axis=1)
+    return RankMatrix(axis.edges_ns, ranks[seen].astype(np.int32), matrix[seen])
 
 
-def _worst(hour: NodeHour) -> NDArray[np.uint8]:
-    own, copied = hour.block.worst
-    shown: NDArray[np.uint8] = np.maximum(own, copied) if hour.copies else own
-    return shown
+def _on_axis(
+    hours: Iterable[NodeHours], axis: Axis
+) -> Iterator[tuple[NodeHours, Rows, Rows, Rows, Rows]]:
+    """Blocks of one hour at a time: their rows, their buckets, where in the minutes that are
+    inside each bucket begins, and these minutes."""
+    for part in hours:
+        for hour in np.unique(part.hour).tolist():
+            at = axis.of_hour(hour)
+            inside = np.flatnonzero((at >= 0) & (at < axis.buckets))
+            if len(inside):
+                columns, starts = np.unique(at[inside], return_index=True)
+                yield part, np.flatnonzero(part.hour == hour), columns, starts, inside
+
+
+def _minutes(part: NodeHours) -> NDArray[np.int64]:
+    """Minutes since 1970 of all blocks; int64[blocks, 60]."""
+    return part.hour[:, None] * MINUTES + np.arange(MINUTES, dtype=np.int64)

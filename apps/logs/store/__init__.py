@@ -1,10 +1,10 @@
 """Every statement against the tables of logs."""
 
-from apps.logs.store.context import LinePlace, context_of, line_of
+from apps.logs.store.context import context_of, line_of
 from apps.logs.store.files import contexts
 from apps.logs.store.overview import arrivals, extent, newest_chunk
 from apps.logs.store.payloads import check_bucket
-from apps.logs.store.pulse import node_hours
+from apps.logs.store.pulse import hour_span, node_hours
 from apps.logs.store.reading import (
     end_offset,
     end_offsets,
@@ -26,7 +26,6 @@ from apps.logs.store.triage import (
 from apps.logs.store.writing import write_lines
 
 __all__ = [
-    "LinePlace",
     "arrivals",
     "check_bucket",
     "clocks",
@@ -38,6 +37,7 @@ __all__ = [
     "extent",
     "file_totals",
     "heard",
+    "hour_span",
     "line_of",
     "look_again_ns",
     "newest_chunk",

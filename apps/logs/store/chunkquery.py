@@ -56,6 +56,10 @@ class Where:
         self.tests.append(test)
         self.values += values
 
+    def also(self, test: str, *values: Any) -> Where:
+        """The same with one more condition."""
+        return Where([*self.tests, test], [*self.values, *values])
+
     @property
     def sql(self) -> str:
         """The conditions as SQL."""
@@ -107,7 +111,7 @@ class Step:
 def rows_of(where: Where, step: Step) -> list[ChunkRow]:
     """Chunks by first time (newest first: by last time, descending).
 
-    -- uses ix_chunk_first, ix_chunk_last
+    -- uses ix_chunk_first, ix_chunk_last, ix_chunk_node
     """
     name, order, test = ("last_ns", "DESC", "<") if step.newest_first else ("first_ns", "ASC", ">")
     columns = f"{_COLUMNS}, sieve" if step.with_sieve else _COLUMNS

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-from django.db.models import QuerySet
 
 from apps.core.sql import snapshot
 from apps.logs.domain.chunks import NO_RANK, ChunkLines, decode_chunk
-from apps.logs.domain.paging import Found, key_of
-from apps.logs.models import Chunk
+from apps.logs.domain.cursor import LineKey
+from apps.logs.domain.paging import Found, file_of
 from apps.logs.records import LogEntry, LogPage
-from apps.logs.store import chunkrows, payloads
+from apps.logs.store import chunkquery
+from apps.logs.store.chunkquery import Step, Where
 from apps.logs.store.searching import entry_of
 
 STEP = 4
@@ -21,103 +21,106 @@ MAX_OPENED = 64
 """Chunks opened on each side of the line at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class LinePlace:
-    """One line of one file. source: with `#1` behind it after a first rotation."""
-
-    run_id: int
-    attempt: int
-    node: str
-    source: str
-    seq: int
-
-
 @dataclass(slots=True)
 class _Lines:
-    """Lines of the file found so far, by seq."""
+    """Lines of the file of a line, found so far, by seq."""
 
-    place: LinePlace
+    run_id: int
+    key: LineKey
+    source: str
+    tag: tuple[int, str]
     found: dict[int, tuple[ChunkLines, int]] = field(default_factory=dict)
     opened: int = 0
 
-    def take(self, body: bytes) -> None:
-        """The lines of the file in one chunk."""
-        chunk = decode_chunk(body)
-        here = np.array([o.source == self.place.source for o in chunk.origins], dtype=np.bool_)
-        numbers = np.nonzero(here[chunk.origin])[0]
-        self.found.update(
-            (seq, (chunk, number))
-            for seq, number in zip(chunk.seq[numbers].tolist(), numbers.tolist(), strict=True)
-        )
-        self.opened += 1
+    def take(self, chunk_ids: list[int]) -> None:
+        """The lines of the file in these chunks."""
+        for body in chunkquery.bodies_of(self.run_id, chunk_ids).values():
+            chunk = decode_chunk(body)
+            here = np.array([o.source == self.source for o in chunk.origins], dtype=np.bool_)
+            numbers = np.flatnonzero(here[chunk.origin])
+            self.found.update(
+                (seq, (chunk, number))
+                for seq, number in zip(chunk.seq[numbers].tolist(), numbers.tolist(), strict=True)
+            )
+            self.opened += 1
 
     def beside(self, *, later: bool) -> int:
         """How many lines behind (before) the line are found."""
-        return sum(seq > self.place.seq if later else seq < self.place.seq for seq in self.found)
+        seq = self.key[2]
+        return sum(one > seq if later else one < seq for one in self.found)
 
 
 @snapshot()  # chunks may be merged between two steps
-def context_of(place: LinePlace, time_ns: int, before: int, after: int) -> LogPage:
+def context_of(run_id: int, key: LineKey, before: int, after: int) -> LogPage:
     """A line and its neighbours, ordered by their place in the file; empty if it is not there.
 
-    Cost: about 1 ms for each chunk of the node near the line.
+    Raises ValueError if the key is no line's. Cost: about 3 ms for each chunk of the node near the
+    line. -- uses ix_chunk_node
     """
-    lines = _Lines(place)
-    rows = Chunk.objects.filter(run_id=place.run_id, attempt=place.attempt, node=place.node)
-    here = rows.filter(first_ns__lte=time_ns, last_ns__gte=time_ns).order_by("chunk_id")
-    for body in _with_bodies(list(here)):
-        lines.take(body)
-    if place.seq not in lines.found:
+    lines, where = _found(run_id, key)
+    if key[2] not in lines.found:
         return LogPage((), None, lines.opened, lines.opened)
-    rows = _of_its_process(rows, lines)
-    earlier = rows.filter(last_ns__lt=time_ns).order_by("-last_ns", "-chunk_id")
-    later = rows.filter(first_ns__gt=time_ns).order_by("first_ns", "chunk_id")
-    _widen(lines, _steps(earlier), before, later=False)
-    _widen(lines, _steps(later), after, later=True)
-    seqs = sorted(lines.found)
-    at = seqs.index(place.seq)
-    tag = (place.attempt, place.node)
-    chosen = [lines.found[seq] for seq in seqs[max(0, at - before) : at + after + 1]]
-    entries = [entry_of(Found(key_of(chunk, n, tag), chunk, n, tag)) for chunk, n in chosen]
-    return LogPage(tuple(entries), None, lines.opened, lines.opened)
+    where, time_ns = _of_its_file(where, lines), key[0]
+    earlier = _rows(where.also("last_ns < %s", time_ns), newest_first=True)
+    later = _rows(where.also("first_ns > %s", time_ns), newest_first=False)
+    _widen(lines, (row.chunk_id for row in earlier), before, later=False)
+    _widen(lines, (row.chunk_id for row in later), after, later=True)
+    return _page(lines, before, after)
 
 
 @snapshot()
-def line_of(place: LinePlace, time_ns: int) -> tuple[LogEntry, bytes] | None:
-    """One line, and the bytes it was in its file; None if it is not there."""
-    lines = _Lines(place)
-    rows = Chunk.objects.filter(run_id=place.run_id, attempt=place.attempt, node=place.node)
-    for body in _with_bodies(list(rows.filter(first_ns__lte=time_ns, last_ns__gte=time_ns))):
-        lines.take(body)
-    if place.seq not in lines.found:
+def line_of(run_id: int, key: LineKey) -> tuple[LogEntry, bytes] | None:
+    """One line, and the bytes it was in its file; None if it is not there.
+
+    Raises ValueError if the key is no line's. -- uses ix_chunk_node
+    """
+    lines, _ = _found(run_id, key)
+    if key[2] not in lines.found:
         return None
-    chunk, number = lines.found[place.seq]
-    tag = (place.attempt, place.node)
-    return entry_of(Found(key_of(chunk, number, tag), chunk, number, tag)), chunk.original(number)
+    chunk, number = lines.found[key[2]]
+    return entry_of(Found(key, chunk, number, lines.tag)), chunk.original(number)
 
 
-def _of_its_process(rows: QuerySet[Chunk], lines: _Lines) -> QuerySet[Chunk]:
-    """Without the chunks of other processes, where the line is in a file of one process."""
-    chunk, number = lines.found[lines.place.seq]
-    line = chunk.line(number)
-    if line.local_rank is None or line.rank is None:
-        return rows
-    return rows.filter(ranks__overlap=[line.rank, NO_RANK])
+def _found(run_id: int, key: LineKey) -> tuple[_Lines, Where]:
+    """The chunks that hold the line, opened, and which ones its rank has on its node."""
+    source, attempt, node = file_of(key[3])
+    lines = _Lines(run_id, key, source, (attempt, node))
+    where = Where(
+        ["run_id = %s", "attempt = %s", "node = %s", "ranks && %s::int4[]"],
+        [run_id, attempt, node, [key[1]]],
+    )
+    here = where.also("first_ns <= %s AND last_ns >= %s", key[0], key[0])
+    lines.take([row.chunk_id for row in _rows(here, newest_first=False)])
+    return lines, where
 
 
-def _with_bodies(rows: Sequence[Chunk]) -> list[bytes]:
-    places = [chunkrows.place_of(row) for row in rows]
-    return payloads.get(rows[0].run_id, places) if rows else []
+def _page(lines: _Lines, before: int, after: int) -> LogPage:
+    seqs = sorted(lines.found)
+    at = seqs.index(lines.key[2])
+    chosen = [lines.found[seq] for seq in seqs[max(0, at - before) : at + after + 1]]
+    entries = [entry_of(Found(lines.key, chunk, number, lines.tag)) for chunk, number in chosen]
+    return LogPage(tuple(entries), None, lines.opened, lines.opened)
 
 
-def _steps(rows: QuerySet[Chunk]) -> Iterator[bytes]:
-    for at in range(0, MAX_OPENED, STEP):
-        step = list(rows[at : at + STEP])
-        yield from _with_bodies(step)
-        if len(step) < STEP:
+def _of_its_file(where: Where, lines: _Lines) -> Where:
+    """Chunks that may hold more of the file: of one process, those with its rank or none."""
+    chunk, number = lines.found[lines.key[2]]
+    values = where.values[:-1]
+    if chunk.origins[int(chunk.origin[number])].local_rank is None:
+        return Where(where.tests[:-1], values)
+    return Where(where.tests, [*values, [lines.key[1], NO_RANK]])
+
+
+def _rows(where: Where, *, newest_first: bool) -> Iterator[chunkquery.ChunkRow]:
+    behind: tuple[int, int] | None = None
+    for _ in range(0, MAX_OPENED, STEP):
+        rows = chunkquery.rows_of(where, Step(STEP, newest_first, False, behind))
+        yield from rows
+        if len(rows) < STEP:
             return
+        behind = (rows[-1].last_ns if newest_first else rows[-1].first_ns, rows[-1].chunk_id)
 
 
-def _widen(lines: _Lines, bodies: Iterator[bytes], wanted: int, *, later: bool) -> None:
-    while lines.beside(later=later) < wanted and (body := next(bodies, None)) is not None:
-        lines.take(body)
+def _widen(lines: _Lines, chunk_ids: Iterator[int], wanted: int, *, later: bool) -> None:
+    while lines.beside(later=later) < wanted and (one := next(chunk_ids, None)) is not None:
+        lines.take([one])

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from apps.core.sql import execute, query
+from apps.core.sql import execute, query, query_bytes
 from apps.logs.domain.columns import LineColumns
-from apps.logs.domain.pulse import PulseColumns, fold, merge, pack, unpack
+from apps.logs.domain.pulse import PulseColumns, fold, merge, pack, unpack, unpack_all
 from apps.logs.domain.segments import TEE
-from apps.logs.domain.timeline import NodeHour
+from apps.logs.domain.timeline import NodeHours
 
 MAX_HOURS_READ = 400_000
+HOURS_AT_ONCE = 2_048
 _PLACE = "run_id = %s AND attempt = %s AND node = %s AND hour = ANY(%s)"
 # -- both use the primary key
 _LOCK = f"SELECT hour, body FROM logs_pulsehour WHERE {_PLACE} ORDER BY hour FOR UPDATE"  # noqa: S608
@@ -76,14 +77,28 @@ def _columns(lines: LineColumns) -> PulseColumns:
     )
 
 
-def node_hours(run_id: int, attempt: int | None, first: int, last: int) -> list[NodeHour]:
+def hour_span(run_id: int, attempt: int | None) -> tuple[int, int] | None:
+    """First and last hour that has a line; None if none has. -- uses the primary key"""
+    sql = """
+        SELECT min(hour), max(hour) FROM logs_pulsehour
+         WHERE run_id = %s AND (%s::int4 IS NULL OR attempt = %s)
+    """
+    first, last = query(sql, [run_id, attempt, attempt])[0]
+    return None if first is None else (first, last)
+
+
+def node_hours(run_id: int, attempt: int | None, first: int, last: int) -> Iterator[NodeHours]:
     """The hours of all nodes from `first` to `last`; of all attempts if it is None.
 
-    Console copies count on nodes that sent no rank files. At most MAX_HOURS_READ.
+    Console copies count on nodes that sent no rank files. At most MAX_HOURS_READ, a few at a time:
+    they are 4 KB unpacked, and more for nodes of more than eight ranks.
     """
     with_files = {(a, node) for a, node in query(_WITH_FILES, [run_id, attempt, attempt])}
-    rows = query(_READ, [run_id, attempt, attempt, first, last, MAX_HOURS_READ])
-    return [
-        NodeHour(node, hour, unpack(bytes(body)), copies=(number, node) not in with_files)
-        for node, hour, body, number in rows
-    ]
+    rows = query_bytes(_READ, [run_id, attempt, attempt, first, last, MAX_HOURS_READ])
+    for at in range(0, len(rows), HOURS_AT_ONCE):
+        some = rows[at : at + HOURS_AT_ONCE]
+        hour = np.array([row[1] for row in some], dtype=np.int64)
+        copies = np.array([(row[3], row[0]) not in with_files for row in some], dtype=np.bool_)
+        for blocks in unpack_all([row[2] for row in some]):
+            node = [some[number][0] for number in blocks.numbers.tolist()]
+            yield NodeHours(node, hour[blocks.numbers], copies[blocks.numbers], blocks)

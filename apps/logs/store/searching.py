@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import chain, repeat
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.logs.domain.chunks import ChunkLines, decode_chunk
-from apps.logs.domain.conditions import LineFilter, filter_of, matching
+from apps.logs.domain.chunks import NO_RANK, NO_STEP, ChunkLines, decode_chunk, open_texts
+from apps.logs.domain.conditions import LineFilter, filter_of, matching, texts_match
 from apps.logs.domain.cursor import LineKey, pack_cursor, unpack_cursor
 from apps.logs.domain.paging import Found, PageBuilder
 from apps.logs.domain.pruning import may_match, probes_of
 from apps.logs.domain.templatematch import probes_of_templates
+from apps.logs.domain.textsearch import may_hold
 from apps.logs.records import LogEntry, LogPage, LogQuery, Scanned
 from apps.logs.store import chunkquery
 from apps.logs.store.chunkquery import ChunkRow, Step
@@ -32,7 +33,7 @@ MAX_PAGE = 5_000
 ROWS = (16, 256, 4_096)
 """Rows of chunks asked for at once: few at first, most pages need no more."""
 ROWS_SIEVED = (256, 1_024, 1_024)
-WINDOW = (2, 4, 8)
+WINDOW = (1, 3, 8)
 """Chunks opened at once. Eight take some 30 MB."""
 PROGRESS_S = 0.2
 
@@ -74,9 +75,10 @@ class _ChunksMoved(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """A chunk in its turn. lines None: nothing in it is asked for."""
+    """A chunk in its turn. read: it was fetched. lines None: nothing in it is asked for."""
 
     row: ChunkRow
+    read: bool = True
     lines: ChunkLines | None = None
     hit: NDArray[np.bool_] | None = None
 
@@ -121,8 +123,8 @@ class _Search:
 
     def _take(self, chunk: _Opened) -> None:
         self.scanned += 1
+        self.opened += chunk.read
         if chunk.lines is not None and chunk.hit is not None:
-            self.opened += 1
             self.builder.add(chunk.lines, chunk.hit, (chunk.row.attempt, chunk.row.node))
 
     def _ahead(self) -> LogQuery:
@@ -159,11 +161,13 @@ class _Search:
             if seen and not chunkquery.are_there(self.query.run_id, seen):
                 raise _ChunksMoved
             if behind is None:
-                whole = len(rows) if len(rows) < size else chunkquery.count(where)
-                self.total = self.scanned + whole
+                known = len(rows) < size or not self.probes  # most pages end within few chunks
+                self.total = self.scanned + (len(rows) if known else chunkquery.count(where))
             yield from self._opened(rows)
             if len(rows) < size:
                 return
+            if behind is None:
+                self.total = self.scanned - len(rows) + chunkquery.count(where)
             behind = (rows[-1].last_ns if newest else rows[-1].first_ns, rows[-1].chunk_id)
             seen += [row.chunk_id for row in rows if not row.merged]
 
@@ -176,7 +180,7 @@ class _Search:
         matched = self._matched(wanted, hiding)
         ids = {row.chunk_id for row in wanted}
         for row in rows:
-            yield next(matched) if row.chunk_id in ids else _Opened(row)
+            yield next(matched) if row.chunk_id in ids else _Opened(row, read=False)
 
     def _may_hold(self, row: ChunkRow, hiding: Hiding) -> bool:
         if row.copies == row.lines and (row.attempt, row.node) in hiding:
@@ -186,21 +190,23 @@ class _Search:
     def _matched(self, rows: Sequence[ChunkRow], hiding: Hiding) -> Iterator[_Opened]:
         """The chunks with their lines, in order; the next window is fetched while the one before
         is matched, but for the first, which is often enough."""
-        first, rest = rows[: WINDOW[0]], rows[WINDOW[0] :]
-        yield from (future.result() for future in self._submit(first, hiding))
-        waiting: list[Future[_Opened]] = []
-        for window in _windows(rest, WINDOW[1:]):
-            coming = self._submit(window, hiding)
-            yield from (future.result() for future in waiting)
+        waiting: list[Callable[[], _Opened]] = []
+        for number, window in enumerate(_windows(rows, WINDOW)):
+            coming = self._fetched(window, hiding)
+            yield from (result() for result in waiting)
             waiting = coming
-        yield from (future.result() for future in waiting)
+            if number == 0:
+                yield from (result() for result in waiting)
+                waiting = []
+        yield from (result() for result in waiting)
 
-    def _submit(self, rows: Sequence[ChunkRow], hiding: Hiding) -> list[Future[_Opened]]:
+    def _fetched(self, rows: Sequence[ChunkRow], hiding: Hiding) -> list[Callable[[], _Opened]]:
+        """What gives the chunks of these rows, which are at work already if they are several."""
         bodies = chunkquery.bodies_of(self.query.run_id, [row.chunk_id for row in rows])
         if len(bodies) < len(rows):
             raise _ChunksMoved
-        return [
-            _pool().submit(
+        work: list[Callable[[], _Opened]] = [
+            partial(
                 _open,
                 row,
                 bodies[row.chunk_id],
@@ -208,6 +214,7 @@ class _Search:
             )
             for row in rows
         ]
+        return work if len(work) == 1 else [_pool().submit(one).result for one in work]
 
     def _part(self, key: LineKey | None, *, done: bool = False, partial: bool = False) -> Scanned:
         new, self.given = self.builder.page[self.given :], len(self.builder.page)
@@ -241,24 +248,37 @@ def _pool() -> ThreadPoolExecutor:
 
 
 def _open(row: ChunkRow, body: bytes, condition: LineFilter) -> _Opened:
-    lines = decode_chunk(body)
-    return _Opened(row, lines, matching(lines, condition))
+    """A chunk with what matches. Its texts are opened first: where they tell that nothing does,
+    its other columns stay closed."""
+    if not condition.contains:
+        lines = decode_chunk(body)
+        return _Opened(row, lines=lines, hit=matching(lines, condition))
+    texts = open_texts(body)
+    if not all(may_hold(texts, needle) for needle in condition.contains):
+        return _Opened(row)
+    if not condition.of_text_only:
+        lines = decode_chunk(body, texts)
+        return _Opened(row, lines=lines, hit=matching(lines, condition))
+    hit = texts_match(texts, condition, np.ones(len(texts), dtype=np.bool_))
+    return _Opened(row, lines=decode_chunk(body, texts), hit=hit) if hit.any() else _Opened(row)
 
 
 def entry_of(found: Found) -> LogEntry:
     """The record of a line that was found."""
     attempt, node = found.tag
-    line = found.chunk.line(found.number)
+    chunk, number = found.chunk, found.number
+    origin = chunk.origins[chunk.origin[number]]
+    rank, step = int(chunk.rank[number]), int(chunk.step[number])
     return LogEntry(
         attempt=attempt,
         node=node or None,
-        time_ns=line.time_ns,
-        seq=line.seq,
-        source=line.source,
-        channel=line.channel,
-        local_rank=line.local_rank,
-        rank=line.rank,
-        severity=line.severity,
-        step=line.step,
-        text=line.text,
+        time_ns=int(chunk.time_ns[number]),
+        seq=int(chunk.seq[number]),
+        source=origin.source,
+        channel=origin.channel,
+        local_rank=origin.local_rank,
+        rank=None if rank == NO_RANK else rank,
+        severity=int(chunk.severity[number]),
+        step=None if step == NO_STEP else step,
+        text=chunk.text(number),
     )

@@ -17,7 +17,7 @@ from apps.logs.records import LogEntry
 MAX_LINES = 2_000_000
 MAX_BYTES = 1 << 30
 MAX_S = 300.0
-PAGE = 5_000
+PAGE = 50_000
 """Lines of one search: chunks that overlap are opened once for each."""
 slots = Slots(2)
 

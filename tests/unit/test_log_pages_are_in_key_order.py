@@ -57,6 +57,34 @@ def pages(chunks, limit, newest_first):
     return keys
 
 
+FILES = st.lists(st.tuples(st.sampled_from("ba"), TIMES, RANKS), min_size=1, max_size=8)
+
+
+def merged(rows):
+    """One chunk with lines of the files "b" and "a", some of which differ by nothing else."""
+    tables = []
+    for name in "ba":
+        mine = sorted({(at, rank) for file, at, rank in rows if file == name}, key=str)
+        if mine:
+            tables.append(
+                LineTable(
+                    name, [at for at, _ in mine], [0] * len(mine), ["stderr"] * len(mine),
+                    [0] * len(mine), [rank for _, rank in mine], [20] * len(mine),
+                    [None] * len(mine), ["x"] * len(mine), [0] * len(mine),
+                )
+            )  # fmt: skip
+    header, body = encode_chunk(tables)
+    return header, decode_chunk(body)
+
+
+@given(st.lists(FILES, min_size=1, max_size=4), st.integers(1, 5), st.booleans())
+def test_lines_that_differ_by_their_file_only_are_each_given_once(files, limit, newest_first):
+    chunks = [merged(rows) for rows in files[:1]]
+    expected = read(chunks, 1_000, None, newest_first)
+    assert pages(chunks, limit, newest_first) == expected
+    assert expected == sorted(set(expected), reverse=newest_first)
+
+
 @given(st.lists(CHUNK, min_size=1, max_size=5), st.integers(1, 7), st.booleans())
 def test_pages_together_are_all_lines_in_order(rows, limit, newest_first):
     chunks = [chunk(number, part) for number, part in enumerate(rows)]

@@ -24,19 +24,36 @@ class Found:
 
 
 @dataclass(slots=True)
+class _Held:
+    """Lines of one chunk that are not given out yet, in page order. times: of these lines."""
+
+    chunk: ChunkLines
+    tag: tuple[int, str]
+    numbers: NDArray[np.int64]
+    times: NDArray[np.int64]
+
+    def cut(self, count: int) -> _Held:
+        """The first `count` of them, which then are held no more."""
+        first = _Held(self.chunk, self.tag, self.numbers[:count], self.times[:count])
+        self.numbers, self.times = self.numbers[count:], self.times[count:]
+        return first
+
+
+@dataclass(slots=True)
 class PageBuilder:
     """Collects lines from chunks that come in time order and gives them out in key order.
 
     after: key of the last line of the page before. newest_first: everything mirrored. Give
     chunks ordered by their first time (newest_first: by last time, descending); call release()
-    with the next chunk's first (last) time before adding it.
+    with the next chunk's first (last) time before adding it. A line costs nothing but its place in
+    a sorted column until it is given out.
     """
 
     limit: int
     after: LineKey | None = None
     newest_first: bool = False
     page: list[Found] = field(default_factory=list)
-    held: list[Found] = field(default_factory=list)
+    held: list[_Held] = field(default_factory=list)
 
     @property
     def full(self) -> bool:
@@ -46,26 +63,50 @@ class PageBuilder:
     def add(self, chunk: ChunkLines, hit: NDArray[np.bool_], tag: tuple[int, str]) -> None:
         """Take the lines of one chunk where `hit`. tag: (attempt, node), kept with each line."""
         numbers = np.nonzero(hit)[0]
-        order = np.lexsort((chunk.seq[numbers], chunk.rank[numbers], chunk.time_ns[numbers]))
-        numbers = numbers[order][::-1] if self.newest_first else numbers[order]
-        taken = 0
-        for number in numbers[self._start(chunk.time_ns[numbers]) :]:
-            key = key_of(chunk, int(number), tag)
-            if self._is_behind(key):
-                self.held.append(Found(key, chunk, int(number), tag))
-                taken += 1
-                if taken >= self.limit:
-                    break
+        files = _order_of_files(chunk, tag)[chunk.origin[numbers]]
+        times = chunk.time_ns[numbers]
+        order = np.lexsort((files, chunk.seq[numbers], chunk.rank[numbers], times))
+        if self.newest_first:
+            order = order[::-1]
+        numbers, times = numbers[order], times[order]
+        start = self._start(times)
+        while start < len(numbers) and not self._is_behind(key_of(chunk, int(numbers[start]), tag)):
+            start += 1
+        mine = slice(start, start + self.limit)
+        if start < len(numbers):
+            self.held.append(_Held(chunk, tag, numbers[mine], times[mine]))
 
     def release(self, bound_ns: int | None) -> None:
         """Give out held lines that no later chunk can precede; all of them if bound_ns is None."""
-        if bound_ns is None:
-            ready, self.held = self.held, []
-        else:
-            ready = [f for f in self.held if self._before(f.key[0], bound_ns)]
-            self.held = [f for f in self.held if not self._before(f.key[0], bound_ns)]
-        ready.sort(key=lambda f: f.key, reverse=self.newest_first)
-        self.page.extend(ready[: self.limit - len(self.page)])
+        ready = []
+        for held in self.held:
+            count = len(held.times) if bound_ns is None else self._before(held.times, bound_ns)
+            if count:
+                ready.append(held.cut(count))
+        self.held = [held for held in self.held if len(held.numbers)]
+        if ready and not self.full:
+            self.page += self._merged(ready, self.limit - len(self.page))
+
+    def _merged(self, ready: list[_Held], need: int) -> list[Found]:
+        """The first `need` of these lines, in key order."""
+        parts = [part.cut(need) for part in ready]
+        time_ns, rank, seq = (
+            np.concatenate([getattr(part.chunk, name)[part.numbers] for part in parts])
+            for name in ("time_ns", "rank", "seq")
+        )
+        of = np.repeat(np.arange(len(parts)), [len(part.numbers) for part in parts])
+        number = np.concatenate([part.numbers for part in parts])
+        order = np.lexsort((seq, rank, time_ns))
+        if self.newest_first:
+            order = order[::-1]
+        end = min(need, len(order))
+        last = order[end - 1]
+        same = (time_ns == time_ns[last]) & (rank == rank[last]) & (seq == seq[last])
+        while end < len(order) and same[order[end]]:
+            end += 1
+        found = [_found(parts[of[at]], int(number[at])) for at in order[:end].tolist()]
+        found.sort(key=lambda line: line.key, reverse=self.newest_first)
+        return found[:need]
 
     def restart(self, bound_ns: int) -> None:
         """Forget held lines: chunks are added anew from the one of the last release() on."""
@@ -84,8 +125,11 @@ class PageBuilder:
         """Whether going on behind `key` is progress against the page's start."""
         return self._is_behind(key)
 
-    def _before(self, time_ns: int, bound_ns: int) -> bool:
-        return time_ns > bound_ns if self.newest_first else time_ns < bound_ns
+    def _before(self, times: NDArray[np.int64], bound_ns: int) -> int:
+        """How many of the times, which are in page order, come before the bound."""
+        if self.newest_first:
+            return int(np.searchsorted(-times, -bound_ns, side="left"))
+        return int(np.searchsorted(times, bound_ns, side="left"))
 
     def _is_behind(self, key: LineKey) -> bool:
         if self.after is None:
@@ -94,11 +138,19 @@ class PageBuilder:
 
     def _start(self, times: NDArray[np.int64]) -> int:
         """First position that can lie behind `after`; times are in page order."""
-        if self.after is None:
-            return 0
-        if self.newest_first:
-            return int(np.searchsorted(-times, -self.after[0], side="left"))
-        return int(np.searchsorted(times, self.after[0], side="left"))
+        return 0 if self.after is None else self._before(times, self.after[0])
+
+
+def _found(held: _Held, number: int) -> Found:
+    return Found(key_of(held.chunk, number, held.tag), held.chunk, number, held.tag)
+
+
+def _order_of_files(chunk: ChunkLines, tag: tuple[int, str]) -> NDArray[np.int64]:
+    """Place of each of the chunk's files in the order of their keys."""
+    keys = [file_key(origin.source, *tag) for origin in chunk.origins]
+    places = np.empty(len(keys), np.int64)
+    places[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
+    return places
 
 
 def key_of(chunk: ChunkLines, number: int, tag: tuple[int, str]) -> LineKey:

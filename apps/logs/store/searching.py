@@ -29,7 +29,7 @@ from apps.logs.store import chunkquery
 from apps.logs.store.chunkquery import ChunkRow, Step
 from apps.logs.store.templates import template_texts
 
-MAX_PAGE = 5_000
+MAX_PAGE = 50_000
 ROWS = (16, 256, 4_096)
 """Rows of chunks asked for at once: few at first, most pages need no more."""
 ROWS_SIEVED = (256, 1_024, 1_024)

@@ -22,6 +22,33 @@ LINES = [
         {"log/skipped steps": 2.0, "log/lr": 0.0001},
     ),
     (
+        "iteration    45000/  115311 | elapsed time per iteration (s): 111.00 | learning rate:"
+        " 4.298E-05 | lm loss: 2.5E+00 | TFLOPs: 141.26 |",
+        45000,
+        {
+            "log/elapsed time per iteration (s)": 111.0,
+            "log/learning rate": 4.298e-5,
+            "log/lm loss": 2.5,
+            "log/TFLOPs": 141.26,
+        },
+    ),
+    (
+        "valid loss at iteration 45000 | lm loss value: 2.5E+00 | lm loss PPL: 1.0E+01 |",
+        45000,
+        {"log/validation/lm loss value": 2.5, "log/validation/lm loss PPL": 10.0},
+    ),
+    (
+        "iteration 7/ 9 | elapsed time per iteration (s): 105.5 | learning",
+        7,
+        {"log/elapsed time per iteration (s)": 105.5},
+    ),
+    (
+        "s:250 trl:3.5 lr:0.0018 norm:0.25",
+        250,
+        {"log/train loss": 3.5, "log/lr": 0.0018, "log/grad norm": 0.25},
+    ),
+    ("s:250 tel:3.25", 250, {"log/val loss": 3.25}),
+    (
         "steps: 10 loss: 8.1234 iter time (s): 0.123 samples/sec: 65.001",
         10,
         {"log/loss": 8.1234, "log/iter time (s)": 0.123, "log/samples/sec": 65.001},

@@ -60,7 +60,7 @@ FORMATS: Final = (
     Format(
         "megatron",
         "|",
-        "elapsed time per iteration (ms)",
+        "elapsed time per iteration (",
         re.compile(r"\biteration +(\d{1,12})\s*/"),
         re.compile(r"\| *([A-Za-z][^|:]{0,80}?): *" + _NUMBER + r" *(?=\|)"),
         renamed={"lm-loss": "lm loss"},
@@ -68,8 +68,8 @@ FORMATS: Final = (
     Format(
         "megatron",
         "|",
-        "validation loss at iteration",
-        re.compile(r"validation loss at iteration (\d{1,12})"),
+        "loss at iteration",
+        re.compile(r"\b(?:validation|valid) loss at iteration (\d{1,12})"),
         re.compile(r"\| *([A-Za-z][^|:]{0,80}?): *" + _NUMBER + r" *(?=\|)"),
         under="validation/",
     ),
@@ -156,6 +156,22 @@ FORMATS: Final = (
         re.compile(r"\bstep +(\d{1,12})/ *\d+ \|"),
         re.compile(r"\| *(loss|train loss|norm|lr) " + _PLAIN),
         renamed={"norm": "grad norm"},
+    ),
+    Format(
+        "llmc",
+        "",
+        " trl:",
+        re.compile(r"^s:(\d{1,12})\b"),
+        re.compile(r"\b(trl|lr|norm):" + _PLAIN),
+        renamed={"trl": "train loss", "norm": "grad norm"},
+    ),
+    Format(
+        "llmc",
+        "",
+        " tel:",
+        re.compile(r"^s:(\d{1,12})\b"),
+        re.compile(r"\b(tel):" + _PLAIN),
+        renamed={"tel": "val loss"},
     ),
     Format(
         "litgpt",
@@ -285,7 +301,7 @@ def _values(known: Format, body: str) -> dict[str, float]:
         if name not in ("step", "global_step"):
             said = known.renamed.get(name, name)
             values[f"log/{known.under}{said}"] = float(text.replace(",", ""))
-    if known.family == "megatron" and not known.under:
+    if known.family == "megatron" and not known.under and body.rstrip().endswith("|"):
         _say_missing_loss(values)
     return values
 
@@ -294,7 +310,8 @@ def _say_missing_loss(values: dict[str, float]) -> None:
     """Megatron leaves the loss out when it is not above zero: NaN, or every iteration skipped.
 
     A skip by the loss scaler alone is normal in fp16 and says nothing of the loss; anything else
-    is a loss that is not a number.
+    is a loss that is not a number. A line that does not end with a bar was wrapped: its loss is in
+    the next one.
     """
     if not values or any(_is_loss(name) for name in values):
         return

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import logging
 import os
+import re
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ QUIET_SHARE, LONGEST_PAUSE_S = 0.05, 2.0
 """A file is looked at again after that share of the time it was silent: thousands of silent files
 cost next to nothing, and the last words of a process are two seconds late at most."""
 _STALE = {errno.ESTALE, errno.EIO, errno.ENXIO, errno.EBADF, errno.ETIMEDOUT}
+_COMPRESSED = (".gz", ".zst", ".xz", ".bz2", ".lz4", ".tmp")
 _GONE = {errno.ENOENT, errno.ENOTDIR}
 
 
@@ -197,7 +199,7 @@ class FollowedFile:
             return False
         if known and not same and self._open_sibling():
             return True
-        self._handle = os.open(self.path, os.O_RDONLY)
+        self._handle = os.open(self.path if same else self._successor(), os.O_RDONLY)
         if not known or not same:
             self._begin_generation(os.fstat(self._handle), first=not known)
         return True
@@ -213,6 +215,21 @@ class FollowedFile:
             return True
         self.close()
         return False
+
+    def _successor(self) -> Path:
+        """What was written after the file that was read: the path itself, or an older rotation of
+        it, if it was rotated more than once meanwhile."""
+        before = self._sibling()
+        if before is None:
+            return self.path
+        done, now = before.stat(), _stat(self.path)
+        skip = {self.place.inode, now.st_ino if now is not None else 0}
+        later = [
+            (found.st_mtime_ns, path)
+            for path, found in rotations(self.path.resolve())
+            if found.st_ino not in skip and found.st_mtime_ns >= done.st_mtime_ns and found.st_size
+        ]
+        return min(later)[1] if later else self.path
 
     def _begin_generation(self, now: os.stat_result, *, first: bool = False) -> None:
         number = 0 if first else self.place.generation + 1
@@ -238,3 +255,16 @@ def _stat(path: Path) -> os.stat_result | None:
         if error.errno in _GONE:
             return None
         raise
+
+
+def rotations(path: Path) -> list[tuple[Path, os.stat_result]]:
+    """Files beside `path` that are named like rotations of it (`x.log.1`, `0.log.20261129-194603`)
+    and are not compressed."""
+    rotated = re.compile(re.escape(path.name) + r"[.-](?=[\w.-]*\d)[\w.-]+")
+    found = []
+    with os.scandir(path.parent) as entries:
+        for entry in entries:
+            fits = rotated.fullmatch(entry.name) and not entry.name.endswith(_COMPRESSED)
+            if fits and entry.is_file():
+                found.append((Path(entry.path), entry.stat()))
+    return found

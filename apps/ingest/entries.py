@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from apps.core.errors import BadPayload
-from apps.ingest.labels import Said, of_file
+from apps.ingest.labels import of_file
 from apps.logs.domain.entries import Entries
 
 MAX_LINES: Final = 1_000_000
@@ -159,11 +159,11 @@ class Collector:
         return EntryBatch(1, list(self._groups.values()), dict(self.counts), project)
 
 
-def with_rest(text: str, said: Said) -> str:
+def with_rest(text: str, rest: Mapping[str, Any]) -> str:
     """The text, and behind it as `name=value` what was said beside it and nobody understands."""
-    if not said.rest:
+    if not rest:
         return text
-    more = " ".join(f"{name}={_shown(value)}" for name, value in said.rest.items())
+    more = " ".join(f"{name}={_shown(value)}" for name, value in rest.items())
     return f"{text} {more}".strip().replace("\0", "\u2400")
 
 

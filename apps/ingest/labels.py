@@ -284,3 +284,18 @@ def _plain(value: Any) -> str:
 
 
 DEFAULT: Final = Table()
+
+_LEFT_OUT: Final = (
+    "code.", "telemetry.", "process.", "thread.", "otelSpanID", "otelTraceID", "otelTraceSampled",
+    "otelServiceName", "observed_timestamp", "taskName", "kubernetes.", "docker.", "logtag",
+)  # fmt: skip
+"""Beginnings of names that SDKs and shippers put at every line; they say nothing of training."""
+
+
+def worth_showing(said: Said) -> dict[str, Any]:
+    """What of the labels that nobody understands, or that cannot be read, belongs to the line."""
+    return {
+        name: value
+        for name, value in said.rest.items()
+        if name in said.odd or not name.startswith(_LEFT_OUT)
+    }

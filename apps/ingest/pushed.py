@@ -11,7 +11,7 @@ from apps.core.errors import BadPayload
 from apps.core.records import Severity
 from apps.ingest import readings
 from apps.ingest.entries import Collector, EntryBatch, Group, Place, place_of, with_rest
-from apps.ingest.labels import Said, Table
+from apps.ingest.labels import Said, Table, worth_showing
 
 MAX_BYTES: Final = 16 << 20
 """Of a body after inflating: shippers send a few MiB at most."""
@@ -21,11 +21,6 @@ MAX_RUNS: Final = 100
 MAX_LABELS: Final = 100
 MAX_NAME, MAX_VALUE = 1_024, 4_096
 NO_RUN: Final = 'nothing says which run: add a label "run" or the header X-Lastgood-Run'
-_LEFT_OUT: Final = (
-    "code.", "telemetry.", "process.", "thread.", "otelSpanID", "otelTraceID",
-    "otelTraceSampled", "otelServiceName", "observed_timestamp", "taskName",
-)  # fmt: skip
-"""Beginnings of names that say nothing about the training and stand at every line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +142,7 @@ class _Sorter:
             elif group is None:
                 self.refused[NO_RUN] += 1
             else:
-                _add(group, record, said.fields, Said())
+                _add(group, record, said.fields, {})
         if run:
             self.runs[run].counts["labels_left_out"] += len(said.rest)
         self.seen.append(Seen(stream.labels, run, len(stream.records)))
@@ -164,11 +159,11 @@ class _Sorter:
         if run is None:
             self.refused[NO_RUN] += 1
             return
-        rest = {k: v for k, v in own.rest.items() if not k.startswith(_LEFT_OUT)}
+        rest = worth_showing(own)
         group = self.group(run, Said(fields, {}, of_stream.odd))
         self.runs[run].counts["labels_left_out"] += len(own.rest) - len(rest)
         self.runs[run].counts["odd_fields"] += len(own.odd)
-        _add(group, record, fields, Said({}, rest))
+        _add(group, record, fields, rest)
 
     def run_of(self, fields: Mapping[str, Any]) -> str | None:
         """The run that is said, the header's, or that of the scheduler."""
@@ -185,7 +180,7 @@ class _Sorter:
         return into.group(place_of(said.fields, Place(source=self.defaults.source)))
 
 
-def _add(group: Group, record: Record, fields: Mapping[str, Any], rest: Said) -> None:
+def _add(group: Group, record: Record, fields: Mapping[str, Any], rest: Mapping[str, Any]) -> None:
     level = record.severity
     if level is None and "level" in fields:
         level = readings.severity(fields["level"])

@@ -99,6 +99,16 @@ def test_a_line_of_the_journal():
     assert group.text == ["NVRM\ufffd"]
 
 
+def test_a_line_of_fluent_bit():
+    group, counts = one(
+        ts=T0, stream="stderr", logtag="F", log="NCCL error",
+        kubernetes={"host": "gpu-a01", "pod_name": "w-3", "pod_id": "x", "container_name": "train",
+                    "labels": {"RANK": "3", "team": "a"}},
+    )  # fmt: skip
+    assert group.place == Place(node="gpu-a01", rank=3, source="train", channel="stderr")
+    assert (group.text, counts["labels_left_out"]) == (["NCCL error"], 3)
+
+
 def test_too_many_lines_are_refused_whole(monkeypatch):
     monkeypatch.setattr(lines, "MAX_LINES", 2)
     with pytest.raises(BadPayload, match="more than 2 lines"):

@@ -125,10 +125,12 @@ class _Reader:
     def _take_fields(self, fields: Mapping[str, Any]) -> None:
         """A line with any fields: those that nobody understands stand behind the text."""
         said = labels.DEFAULT.understand(fields)
+        shown = labels.worth_showing(said)
         self.into.counts["odd_fields"] += len(said.odd)
-        self.into.counts["unknown_fields"] += len(said.rest) - len(said.odd)
+        self.into.counts["unknown_fields"] += len(shown) - len(said.odd)
+        self.into.counts["labels_left_out"] += len(said.rest) - len(shown)
         known = said.fields
-        text = with_rest(str(known.get("text", "")), said)
+        text = with_rest(str(known.get("text", "")), shown)
         place = self.into.group(place_of(known, DEFAULT))
         self._add(place, known.get("time"), known.get("level"), known.get("step"), text)
 

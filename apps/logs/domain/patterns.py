@@ -19,6 +19,9 @@ from apps.logs.domain.templates import OTHER
 
 NS_MINUTE = 60_000_000_000
 MAX_BUCKETS = 48
+CONTINUED = 0.5
+"""How much of its score a line keeps that only goes on from the one before: a frame, a marker."""
+_CONTINUES = frozenset(" \t^")
 OTHER_TEXT = "(lines of further templates, which are not told apart)"
 
 
@@ -278,6 +281,8 @@ class _Judge:
         members, ranks = group.templates, row.ranks
         ordinary = all(template in self.known.ordinary for template in members)
         points = score(row["lines"], row["worst"], ranks.bit_count(), self.world)
+        if _text(self.known, members[0])[:1] in _CONTINUES:
+            points = round(points * CONTINUED, 3)
         return Pattern(
             templates=members,
             text=group.text,

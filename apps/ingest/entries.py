@@ -72,8 +72,13 @@ MAX_JOINED: Final = 50_000
 """Lines of bodies that are written together."""
 
 
-def join(first: EntryBatch, second: EntryBatch) -> EntryBatch | None:
-    """Both as one; None if that would be too large. Lines keep their order within each place."""
+def join(first: object, second: object) -> EntryBatch | None:
+    """Both as one; None if that would be too large, or one was read as columns, which is large.
+
+    Lines keep their order within each place.
+    """
+    if not isinstance(first, EntryBatch) or not isinstance(second, EntryBatch):
+        return None
     if first.project != second.project or first.lines() + second.lines() > MAX_JOINED:
         return None
     groups = {group.place: group for group in first.groups}

@@ -116,3 +116,18 @@ def test_bodies_that_wait_together_are_each_written_once(run):
     done = digest(waiting(2, 1, 3, 3), quarantine=False)
     assert (done.written, done.duplicates) == (2, 2)
     assert [e.text for e in stored(run)] == ["0", "1", "2", "3"]
+
+
+def test_large_bodies_that_wait_together_are_stored_whole(run):
+    text = (
+        '{"ts":"2026-11-20T00:00:%02d.000000Z","host":"gpu-0","rank":0,"source":"train",'
+        '"level":"INFO","msg":"step %d of many, written like all the others"}\n'
+    )
+    lines = [(text % (number // 10, number)).encode() for number in range(401)]
+    parts = [b"".join(lines[:200]), b"".join(lines[200:400]), lines[400]]
+    waiting = [
+        factories.envelope("lines", part, run_id=run, batch=f"b{at}")
+        for at, part in enumerate(parts)
+    ]
+    digest(waiting, quarantine=False)
+    assert len(stored(run, limit=1_000)) == 401

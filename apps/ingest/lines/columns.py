@@ -53,7 +53,7 @@ class ColumnGroup:
 
 @dataclass(frozen=True, slots=True)
 class ColumnBatch:
-    """What one body holds for one run; as entries.EntryBatch."""
+    """What one body holds for one run; as entries.EntryBatch, but it is written by itself."""
 
     groups: Sequence[ColumnGroup]
     counts: Mapping[str, int]

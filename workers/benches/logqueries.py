@@ -19,6 +19,7 @@ from django.db import connections
 from apps.core.errors import AppError
 from apps.core.records import Severity
 from apps.logs import search
+from apps.logs.patterns import PatternQuery, read_patterns
 from apps.logs.records import LogEntry, LogQuery
 from workers.benches.logtape import CorpusOptions
 
@@ -90,6 +91,7 @@ def queries(run_id: int, truth: Mapping[str, Any]) -> list[Asked]:
         Asked("last lines of a rank", lambda: len(search.page(rank).lines), LAST_LINES, 5),
         Asked("context of a hit", lambda: len(search.around(run_id, hit, both, both).lines),
               2 * both + 1, 60),
+        Asked("top patterns", lambda: _pattern_lines(run_id), truth["lines"], 100),
         Asked("ranks over time", lambda: len(search.rank_matrix(run_id, 0, None, None, 200).ranks),
               CorpusOptions().ranks),
     ]  # fmt: skip
@@ -116,6 +118,11 @@ def _lines(query: LogQuery) -> list[LogEntry]:
         cursor = page.next_cursor
         if cursor is None:
             return lines
+
+
+def _pattern_lines(run_id: int) -> int:
+    """Lines of all patterns together, what is new and ordinary judged as well."""
+    return sum(one.lines for one in read_patterns(PatternQuery(run_id, 0, limit=5_000)).found)
 
 
 def _minutes(run_id: int) -> int:

@@ -1,12 +1,13 @@
 """A file in one body reads like the same file in any number of bodies: logs.domain.carry."""
 
 import itertools
+from unittest import mock
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apps.core.records import Severity
-from apps.logs.domain import carry
+from apps.logs.domain import carry, parsing
 from apps.logs.domain.lines import parse_segment
 from tests.log_samples import SEEN_NS, S, meta
 
@@ -45,11 +46,11 @@ LINE = st.tuples(st.sampled_from(PREFIXES), st.sampled_from(FRAGMENTS)).map("".j
 LINE |= st.sampled_from(INSIDE)
 
 
-def read(channel, pieces):
-    """Lines of all pieces (as tuples, rank apart), numbers of the job and of ranks."""
+def read(channel, pieces, parse=parse_segment):
+    """The segments of all pieces, each read with what the one before it left open."""
     segments, left, at = [], None, 0
     for data in pieces:
-        segment = parse_segment(
+        segment = parse(
             meta(
                 channel=channel,
                 local_rank=None if channel == "console" else 1,
@@ -104,6 +105,19 @@ def test_every_way_of_cutting_at_line_ends_gives_the_same(lines, channel, data):
     ranks = zip(_ranks(cut), _ranks(whole), strict=True)
     assert all(one == other or one is None for one, other in ranks)
     assert cut[-1].carry.open == whole[-1].carry.open
+
+
+@given(st.lists(LINE, min_size=1, max_size=14), st.sampled_from(("console", "stderr")), st.data())
+def test_the_same_holds_where_lines_are_read_by_their_shape(lines, channel, data):
+    raws = [f"{line}\n".encode() for line in lines]
+    cut = data.draw(st.integers(0, len(raws)))
+    pieces = [b"".join(raws[:cut]), b"".join(raws[cut:])]
+
+    with mock.patch.object(parsing, "FEW_BYTES", 0):
+        by_shape = read(channel, [piece for piece in pieces if piece], parsing.parse_segment)
+
+    assert lines_of(by_shape) == lines_of(read(channel, [b"".join(raws)]))
+    assert by_shape[-1].carry.open == read(channel, [b"".join(raws)])[-1].carry.open
 
 
 @given(st.lists(LINE, min_size=1, max_size=6), st.sampled_from(("console", "stderr")), st.data())

@@ -1,5 +1,6 @@
 """What the lines before a body left open is kept beside the end of their file."""
 
+import orjson
 import pytest
 
 from apps.core.records import Severity
@@ -69,3 +70,12 @@ def test_labels_of_slurm_tasks_are_ranks_if_the_sender_says_so(run_id):
     send(run_id, [lines], local_rank=None, channel="console", tasks_are_ranks=True)
     found = {(line.rank, line.local_rank, line.channel) for line in stored(run_id)}
     assert found == {(3, None, "console"), (None, 1, "tee"), (13, None, "console")}
+
+
+def test_a_traceback_goes_on_in_the_next_request_of_a_shipper(run_id):
+    for number, text in enumerate(TRACEBACK):
+        said = {"ts": 1_795_981_563 + number, "host": "gpu-a01", "source": "train"}
+        entry = said | {"rank": 5, "msg": text.decode().rstrip("\n")}
+        body = orjson.dumps(entry) + b"\n"
+        assert digest([envelope("lines", body, run_id=run_id)], quarantine=False).written == 1
+    assert [line.severity for line in stored(run_id)] == [40, 40, 40, 40, Severity.INFO]

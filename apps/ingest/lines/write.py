@@ -14,7 +14,7 @@ from apps.ingest.envelope import Envelope
 from apps.ingest.lines.columns import ColumnBatch, ColumnGroup
 from apps.ingest.writes import Written, add_told, note_ranks
 from apps.logs import store as logs
-from apps.logs.domain.entries import parse_entries
+from apps.logs.domain.entries import Entries, parse_entries
 from apps.logs.domain.entrycolumns import Source, columns_of, parse_sources
 from apps.logs.domain.facts import Placement
 from apps.logs.domain.lines import ParsedSegment, SegmentMeta
@@ -120,6 +120,7 @@ def _parsed(
         counts["sources_refused"] += len(set(names) - set(ends))
         names = [name if name in ends else OTHERS for name in names]
         ends |= logs.end_offsets(envelope.run_id, attempt, node, [OTHERS])
+    known = logs.contexts(envelope.run_id, attempt, node, names)
     metas = []
     for name, group in zip(names, groups, strict=True):
         meta = SegmentMeta(
@@ -129,10 +130,15 @@ def _parsed(
             node=node or None,
             offset=ends.get(name, 0),
             seen_ns=envelope.received_ns,
+            carry=known[name, 0].carry if (name, 0) in known else None,
         )
         metas.append(meta)
         ends[name] = meta.offset + _size(group)
     return _read(metas, groups)
+
+
+def _entries(group: Lines) -> Entries:
+    return group.columns.entries() if isinstance(group, ColumnGroup) else group.entries()
 
 
 def _size(group: Lines) -> int:
@@ -144,11 +150,14 @@ def _size(group: Lines) -> int:
 
 
 def _read(metas: Sequence[SegmentMeta], groups: Sequence[Lines]) -> list[ParsedSegment]:
-    """The segments of all groups; of those that can be columns together."""
+    """The segments of all groups; of those that can be columns, and that no traceback goes on in,
+    together."""
     together: dict[int, Source] = {}
     found: dict[int, ParsedSegment] = {}
     for number, (meta, group) in enumerate(zip(metas, groups, strict=True)):
-        if isinstance(group, ColumnGroup):
+        if meta.carry is not None and meta.carry.open:
+            found[number] = parse_entries(meta, _entries(group))
+        elif isinstance(group, ColumnGroup):
             together[number] = Source(meta, group.columns)
         elif (columns := columns_of(group.entries())) is not None:
             together[number] = Source(meta, columns)

@@ -74,7 +74,7 @@ def wrong_labels(labels: Mapping[str, Any]) -> str:
         return f"a stream or line has more than {MAX_LABELS} labels"
     for name, value in labels.items():
         if len(name) > MAX_NAME or (isinstance(value, str) and len(value) > MAX_VALUE):
-            return f"label {name[:40]!r} is longer than {MAX_NAME} and {MAX_VALUE} characters"
+            return f"a label is longer than {MAX_NAME} characters, or its value than {MAX_VALUE}"
     return ""
 
 

@@ -18,6 +18,7 @@ from apps.ingest.pushed import Pushed, Record
 from apps.ingest.readings import MAX_NS
 
 NO_TIME: Final = "the time stamp of a line is no Unix time in nanoseconds"
+NO_LABELS: Final = 'the labels of a stream are not {name="value", ...}'
 NO_ENTRY: Final = "a value is no list of time stamp, line and metadata"
 _NS: Final = 1_000_000_000
 _DIGITS = re.compile(r"\d{1,19}")
@@ -96,12 +97,11 @@ def parse_protobuf(body: bytes) -> Pushed:
                 continue
             metadata = {_text(pair.name): _text(pair.value) for pair in entry.metadata}
             records.append(Record(at_ns, _text(entry.line), metadata))
-        try:
-            labels = read_labels(_text(stream.labels))
-        except BadPayload as error:
-            pushed.refused[error.message] += len(records)
-            continue
-        pushed.add(labels, records)
+        labels = read_labels(_text(stream.labels))
+        if labels is None:
+            pushed.refused[NO_LABELS] += len(records)
+        else:
+            pushed.add(labels, records)
     return pushed
 
 
@@ -109,16 +109,16 @@ def _text(raw: bytes) -> str:
     return raw.decode("utf-8", "replace")
 
 
-def read_labels(text: str) -> Mapping[str, str]:
-    """name -> value of `{name="value", …}`; BadPayload if it is written otherwise. O(length)."""
+def read_labels(text: str) -> Mapping[str, str] | None:
+    """name -> value of `{name="value", …}`; None if it is written otherwise. O(length)."""
     inner = text.strip()
-    if not inner.startswith("{") or not inner.endswith("}"):
-        raise BadPayload(f"the labels {text[:80]!r} do not stand in braces", where="labels")
+    if len(inner) < 2 or inner[0] != "{" or inner[-1] != "}":
+        return None
     inner, at, labels = inner[1:-1].rstrip(), 0, {}
     while at < len(inner):
         found = _PAIR.match(inner, at)
         if found is None:
-            raise BadPayload(f'the labels {text[:80]!r} are not name="value"', where="labels")
+            return None
         value = found[2][1:-1]
         labels[found[1]] = value if found[2][0] == "`" else _ESCAPE.sub(_unescaped, value)
         at = found.end()

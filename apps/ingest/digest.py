@@ -21,6 +21,7 @@ from apps.ingest import entries, store, writes
 from apps.ingest.checkpoints.parse import parse as parse_checkpoints
 from apps.ingest.envelope import Envelope
 from apps.ingest.inflate import InflateLimits, inflate
+from apps.ingest.lines.columns import join as join_lines
 from apps.ingest.lines.parse import parse as parse_lines
 from apps.ingest.lines.write import write_entries
 from apps.ingest.logs.parse import parse as parse_logs
@@ -72,9 +73,7 @@ class _WrittenBefore(AppError):
 
 PROTOCOLS: dict[str, Protocol] = {
     "logs": Protocol(lambda body, _: parse_logs(body), writes.write_logs),
-    "lines": Protocol(
-        lambda body, _: parse_lines(body), write_entries, entries.join, numbered=False
-    ),
+    "lines": Protocol(lambda body, _: parse_lines(body), write_entries, join_lines, numbered=False),
     "push": Protocol(
         lambda body, _: entries.unpack(body), write_entries, entries.join, numbered=False
     ),

@@ -1,11 +1,13 @@
 """ingest.lines.columns reads like ingest.lines.parse, logs.domain.entrycolumns like entries"""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from apps.ingest import entries
 from apps.ingest.entries import Group, Place
 from apps.ingest.lines import columns, parse
 from apps.ingest.lines.columns import ColumnBatch
@@ -107,12 +109,31 @@ def test_lines_that_are_written_alike_become_columns():
     assert batch.groups[1].columns.text[0] == b'say "1"'
 
 
+def test_bodies_of_columns_are_joined_like_others():
+    bodies = [
+        body_of(
+            [
+                {"ts": f"2026-11-29T10:1{at}:12Z", "rank": n % 3, "level": "INFO", "msg": f"m {n}"}
+                for n in range(9 + at)
+            ],
+            separators=(",", ":"),
+        )
+        for at in range(2)
+    ]
+    one, other = map(parse.parse, bodies)
+    both = columns.join(one, other)
+    assert rows(both) == rows(entries.join(*map(parse._read_all, bodies)))
+    assert columns.join(one, parse._read_all(bodies[1])) is None
+
+
 def said(segment):
     lines = LineColumns.of(segment.lines)
     job = [(told.family, told.read()) for told in told_in("a", 0, segment.job, None)]
+    # One by one a placement has the time at which it came, together that of its line.
+    placements = [replace(fact, time_ns=0) for fact in segment.placements]
     return (
         list(lines), lines.message_at.tolist(), lines.originals, list(segment.metrics),
-        list(segment.metric_lines), segment.placements, job, segment.unplaced_job_lines,
+        list(segment.metric_lines), placements, job, segment.unplaced_job_lines,
         segment.end, segment.meta.source,
     )  # fmt: skip
 
@@ -134,17 +155,17 @@ def test_entries_of_many_processes_are_read_alike(processes):
     for number, (lines, rank, local_rank) in enumerate(processes):
         levels, texts = zip(*lines, strict=True)
         times = [SEEN_NS + at for at in range(len(lines))]
-        entries = Group(
+        held = Group(
             Place(rank=rank), times, list(levels), [None] * len(lines), list(texts)
         ).entries()
         meta = SegmentMeta(
             source=f"s{number}", channel="stdout", local_rank=local_rank, node="gpu-a01",
             offset=7 * number, seen_ns=SEEN_NS,
         )  # fmt: skip
-        found = columns_of(entries)
+        found = columns_of(held)
         if found is not None:
             sources.append(Source(meta, found))
-            single.append(parse_entries(meta, entries))
+            single.append(parse_entries(meta, held))
     for _ in range(3):  # the shapes are learned on the way
         together = parse_sources(sources)
     assert [said(one) for one in together] == [said(one) for one in single]

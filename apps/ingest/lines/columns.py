@@ -13,13 +13,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.ingest import readings
-from apps.ingest.entries import Group, Place
+from apps.ingest import entries, readings
+from apps.ingest.entries import EntryBatch, Group, Place
 from apps.logs.domain.entrycolumns import NOT_SAID, EntryColumns
 
 FEW_BYTES = 16_000
@@ -58,6 +59,35 @@ class ColumnBatch:
     groups: Sequence[ColumnGroup]
     counts: Mapping[str, int]
     project: str = ""
+
+
+def join(first: EntryBatch | ColumnBatch, second: EntryBatch | ColumnBatch) -> Any:
+    """Both as one, as entries.join(); None also for two of different kinds."""
+    if isinstance(first, EntryBatch) and isinstance(second, EntryBatch):
+        return entries.join(first, second)
+    if isinstance(first, EntryBatch) or isinstance(second, EntryBatch):
+        return None
+    if sum(map(len, (*first.groups, *second.groups))) > entries.MAX_JOINED:
+        return None
+    groups = {group.place: group for group in first.groups}
+    for group in second.groups:
+        held = groups.get(group.place)
+        groups[group.place] = group if held is None else _longer(held, group)
+    counts = Counter(first.counts) + Counter(second.counts)
+    return ColumnBatch(list(groups.values()), dict(counts))
+
+
+def _longer(held: ColumnGroup, more: ColumnGroup) -> ColumnGroup:
+    one, other = held.columns, more.columns
+    return ColumnGroup(
+        held.place,
+        EntryColumns(
+            np.concatenate((one.time_ns, other.time_ns)),
+            np.concatenate((one.severity, other.severity)),
+            [*one.text, *other.text],
+            one.rank,
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)

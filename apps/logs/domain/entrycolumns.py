@@ -19,7 +19,6 @@ from apps.logs.domain.carry import Carry
 from apps.logs.domain.columns import MAX_ORIGINS, NO_RANK, NO_STEP, LineColumns, Origin
 from apps.logs.domain.entries import RANK_MARK, TEE_MARK, Entries, parse_entries
 from apps.logs.domain.headers import Clock
-from apps.logs.domain.latejobs import LateJobs
 from apps.logs.domain.linefacts import LineFacts, has_blocks
 from apps.logs.domain.lineheads import read_heads
 from apps.logs.domain.rawtext import RawText, raw_text
@@ -193,15 +192,6 @@ class _Together:
                 stamped=bool(self.heads.timed[start:end].any()),
             ),
             metric_lines=[numbers[at] - start for at in mine],
-            job=self._jobs(number, start),
+            job=self.jobs.part(self.job_bounds[number], self.job_bounds[number + 1], start),
             unplaced_job_lines=sum(start <= line < end for line in self.unplaced),
-        )
-
-    def _jobs(self, number: int, start: int) -> LateJobs:
-        first, last = self.job_bounds[number : number + 2]
-        return LateJobs(
-            [line - start for line in self.jobs.lines[first:last]],
-            self.jobs.formats[first:last],
-            lambda line: self.jobs.message(line + start),
-            lambda line: self.jobs.time_ns(line + start),
         )

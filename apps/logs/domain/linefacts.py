@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from apps.core.records import MetricRow
 from apps.logs.domain.columns import NO_RANK, NO_STEP, LineColumns
 from apps.logs.domain.facts import Placement, placement, rank_metrics
-from apps.logs.domain.joblines import FORMATS, Format, is_unplaced, row_of
+from apps.logs.domain.joblines import FORMATS, is_unplaced, row_of
 from apps.logs.domain.latejobs import LateJobs
 from apps.logs.domain.lineheads import LineHeads
 from apps.logs.domain.rawtext import LineText
@@ -64,27 +64,26 @@ class LineFacts:
     def jobs(self, job: Bits, lines: LineColumns) -> tuple[LateJobs, list[int]]:
         """Lines that tell of the job, and lines of a known format that tell no step."""
         said = np.flatnonzero(job)
-        by_bits = {bits: first_format(bits) for bits in np.unique(job[said]).tolist()}
-        formats = {at: by_bits[b] for at, b in zip(said.tolist(), job[said].tolist(), strict=True)}
+        bits, which = np.unique(job[said], return_inverse=True)
+        formats = np.array([first_format(one) for one in bits.tolist()], dtype=np.int64)[which]
         unplaced: list[int] = []
-        for number in said[~self.heads.row["usable"][said]].tolist():
-            body = self.body(number)
-            if row_of(formats[number], body, 0) is None:
-                unplaced += [number] * is_unplaced(formats.pop(number), body)
+        telling = np.ones(len(said), dtype=np.bool_)
+        for at in np.flatnonzero(~self.heads.row["usable"][said]).tolist():
+            known, body = FORMATS[formats[at]], self.body(int(said[at]))
+            if row_of(known, body, 0) is None:
+                telling[at] = False
+                unplaced += [int(said[at])] * is_unplaced(known, body)
         late = LateJobs(
-            list(formats),
-            list(formats.values()),
-            self.body,
-            lambda at: int(lines.time_ns[at]),
+            said[telling], formats[telling], self.body, lambda line: int(lines.time_ns[line])
         )
         return late, unplaced
 
 
-def first_format(bits: int) -> Format:
-    """The first format of a set."""
-    return FORMATS[(bits & -bits).bit_length() - 1]
+def first_format(bits: int) -> int:
+    """The first format of a set: index into FORMATS."""
+    return (bits & -bits).bit_length() - 1
 
 
 def has_blocks(job: Bits) -> bool:
     """Whether some line is read in a format of several lines."""
-    return any(first_format(bits).block for bits in np.unique(job).tolist() if bits)
+    return any(FORMATS[first_format(bits)].block for bits in np.unique(job).tolist() if bits)

@@ -38,7 +38,8 @@ export function drawOnsets(drawing, at, onsets, height, named = false) {
   drawing.setLineDash([4, 3]);
   drawing.lineWidth = 1.5;
   drawing.textBaseline = "top";
-  for (const { ms, label } of onsets ?? []) {
+  let free = 0;
+  for (const { ms, label } of [...(onsets ?? [])].sort((a, b) => a.ms - b.ms)) {
     const x = at.place(ms);
     if (x === null) continue;
     drawing.beginPath();
@@ -46,8 +47,12 @@ export function drawOnsets(drawing, at, onsets, height, named = false) {
     drawing.lineTo(x, height);
     drawing.stroke();
     const right = x > at.left + at.width - 60;
-    drawing.textAlign = right ? "right" : "left";
-    if (named) drawing.fillText(label, right ? x - 4 : x + 4, 0);
+    const width = drawing.measureText(label).width + 8;
+    const start = right ? x - width : x;
+    if (!named || start < free) continue;
+    drawing.textAlign = "left";
+    drawing.fillText(label, start + 4, 0);
+    free = start + width;
   }
   drawing.setLineDash([]);
 }

@@ -115,7 +115,7 @@ class Collector:
         self, files: Sequence[LogFile], launch: Launch, stream: LogStream, mode: Mode
     ) -> int:
         made = 0
-        while self._out.room():
+        while self._out.room(logs=True):
             with all_or_nothing([file.file for file in files]):
                 pieces = list(self._gather(files, mode))
                 if not pieces:

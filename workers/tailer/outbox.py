@@ -35,9 +35,11 @@ class Outbox:
         self._config, self._spool = config, spool
         self._limits = config.limits
 
-    def room(self) -> bool:
-        """Whether the spool may grow."""
-        return self._spool.size()[1] < self._limits.spool_bytes
+    def room(self, *, logs: bool = False) -> bool:
+        """Whether the spool may grow; beyond its bound by an eighth for what is no log lines, so
+        that a checkpoint is told while logs wait for a full server."""
+        most = self._limits.spool_bytes
+        return self._spool.size()[1] < (most if logs else most + most // 8)
 
     def due(self, stream: Waits, pending_bytes: int, mode: Mode) -> bool:
         """Whether what is there makes a batch: enough of it, or old enough."""

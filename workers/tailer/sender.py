@@ -1,4 +1,6 @@
-"""Sends the spool, oldest batch first, until each is taken or refused for good."""
+"""Sends the spool, oldest batch first, until each is taken or refused for good.
+
+Logs that are told to come later (429) let what is behind them pass."""
 
 from __future__ import annotations
 
@@ -15,6 +17,9 @@ from workers.tailer.spool import Entry, Spool
 
 log = logging.getLogger(__name__)
 _random = random.SystemRandom()
+MAY_REST = frozenset({"logs"})
+"""Endpoints that rest after a 429, while the others go on: a server whose log store is full still
+takes checkpoints and metrics."""
 
 
 @dataclass(slots=True)
@@ -51,6 +56,7 @@ class Sender:
         self.failure: AppError | None = None
         self._spool, self._server, self._limits, self._patient = spool, server, limits, patient
         self._stopping = threading.Event()
+        self._rests: dict[str, float] = {}
         self._thread = threading.Thread(target=self._run, name="sender", daemon=True)
 
     def start(self) -> None:
@@ -69,9 +75,15 @@ class Sender:
 
     def _run(self) -> None:
         while not self._stopping.is_set() and self.failure is None:
-            entry = self._spool.head(0.2)
+            entry = self._spool.head(0.2, self._resting())
             if entry is not None:
                 self._try(entry)
+
+    def _resting(self) -> set[str]:
+        """Endpoints whose batches wait now."""
+        now = time.monotonic()
+        self._rests = {name: until for name, until in self._rests.items() if until > now}
+        return set(self._rests)
 
     def _try(self, entry: Entry) -> None:
         """Deliver it. A state folder that fails now (a full disk) costs a pause: the batch is still
@@ -100,7 +112,11 @@ class Sender:
                 self.failure = gave_up(answer, time.monotonic() - began, self._limits)
             if self.failure is not None:
                 return
-            self._stopping.wait(pause_s(failures, answer, self._limits))
+            pause = pause_s(failures, answer, self._limits)
+            if self._patient and answer.status == 429 and entry.meta.endpoint in MAY_REST:
+                self._rests[entry.meta.endpoint] = time.monotonic() + pause
+                return
+            self._stopping.wait(pause)
 
     def _settle(self, entry: Entry, answer: Answer) -> None:
         meta = entry.meta
@@ -120,7 +136,8 @@ class Sender:
         self.sent.raw_bytes += meta.raw_bytes
         self.sent.body_bytes += meta.body_bytes
         self.sent.last_ns = time.time_ns()
-        self.sent.error = ""
+        if not self._rests:
+            self.sent.error = ""
         self._spool.done(entry)
 
 

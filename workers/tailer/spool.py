@@ -2,16 +2,17 @@
 
 A batch file holds the body and the places its files have reached, so one rename makes both
 durable at once: after a kill the agent sends the same bytes under the same id and reads on
-behind them. `places.jsonl` holds the places of batches that have left the spool, a line a batch; it
-is written before their files are removed. So the place of a file is the newest in the spool, else
-that one. `places.json` has what was in earlier lines.
+behind them. Batches leave in their order, but those of an endpoint that rests may stay behind.
+`places.jsonl` holds the places of batches that have left the spool, a line a batch; it is written
+before their files are removed. So the place of a file is the newest in the spool, else that one.
+`places.json` has what was in earlier lines.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -41,9 +42,18 @@ class _Meta(msgspec.Struct, frozen=True):
 
 
 class _Places(msgspec.Struct, frozen=True):
+    """lowest: every batch with a lower number has left; None: written by an agent whose batches all
+    left in order."""
+
     version: int
     next_number: int
     places: dict[str, Place]
+    lowest: int | None = None
+
+    @property
+    def left_below(self) -> int:
+        """Batches with a lower number have left."""
+        return self.next_number if self.lowest is None else self.lowest
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +118,17 @@ class Spool:
             self._entries.append(Entry(path, meta))
             self._changed.notify_all()
 
-    def head(self, timeout_s: float) -> Entry | None:
-        """The oldest batch; waits for one up to `timeout_s`."""
+    def head(self, timeout_s: float, skip: Collection[str] = ()) -> Entry | None:
+        """The oldest batch of an endpoint that is not skipped; waits for one up to `timeout_s`."""
         with self._changed:
-            if not self._entries:
+            found = self._first(skip)
+            if found is None:
                 self._changed.wait(timeout_s)
-            return self._entries[0] if self._entries else None
+                found = self._first(skip)
+            return found
+
+    def _first(self, skip: Collection[str]) -> Entry | None:
+        return next((entry for entry in self._entries if entry.meta.endpoint not in skip), None)
 
     def wake(self) -> None:
         """End a wait in head()."""
@@ -143,9 +158,14 @@ class Spool:
         return sum(1 for _ in self._dead_dir.glob("*.batch"))
 
     def _leave(self, entry: Entry) -> None:
-        line = _Places(VERSION, entry.meta.number + 1, entry.meta.places)
+        number = entry.meta.number + 1
+        with self._changed:
+            others = (other.meta.number for other in self._entries if other is not entry)
+            lowest = next(others, number)
+        following = max(self._left.next_number, number)
+        line = _Places(VERSION, following, entry.meta.places, lowest)
         durable.append(self._lines_file, msgspec.json.encode(line))
-        self._left = _Places(VERSION, line.next_number, self._left.places | line.places)
+        self._left = _Places(VERSION, following, self._left.places | line.places, lowest)
         if self._lines_file.stat().st_size > LINES_BYTES:
             self._merge_lines()
 
@@ -164,7 +184,7 @@ class Spool:
         entries = []
         for path in sorted(self._waiting_dir.glob("*.batch")):
             entry = Entry(path, _read_meta(path))
-            if entry.meta.number < self._left.next_number:
+            if entry.meta.number < self._left.left_below:
                 path.unlink()
             else:
                 entries.append(entry)
@@ -191,7 +211,9 @@ def _read_places(path: Path, lines_path: Path) -> _Places:
         for line in (*whole, *durable.whole_lines(lines_path)):
             said = msgspec.json.decode(line, type=_Places)
             left.places.update(said.places)
-            left = _Places(VERSION, max(left.next_number, said.next_number), left.places)
+            following = max(left.next_number, said.next_number)
+            lowest = max(left.left_below, said.left_below)
+            left = _Places(VERSION, following, left.places, lowest)
         return left
     except msgspec.DecodeError as error:
         raise AppError(

@@ -83,6 +83,11 @@ EXAMPLES = {
         "Epoch 0:  41%|####    | 5/12 [00:05<00:07,  6.1it/s, loss=2.2][rank2]: Traceback (most",
         None, None, 2, "Traceback (most",
     ),
+    "a bar of Lightning with many numbers": (
+        "Epoch 0:   6%|██     | 32040/500150 [6:28:43<94:39:17,  1.37it/s, "
+        f"{'loss=2.6, ' * 30}v_num=9][E ProcessGroupNCCL.cpp:458] late",
+        None, E, None, "late",
+    ),
     "a bar alone": ("50%|## | 1/2 [00:01<00:01]", None, None, None, "50%|## | 1/2 [00:01<00:01]"),
     "a NUL that a child left": ("\u2400[rank1]: Traceback", None, None, 1, "Traceback"),
     "the runtime's stamp around all that": (

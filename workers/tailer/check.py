@@ -66,7 +66,10 @@ def _others(config: AgentConfig) -> Iterator[tuple[str, bool]]:
 
 def _file(path: Path, file: LogFile, stream: LogStream) -> tuple[str, bool]:
     """What one file would be sent as, and what its first lines look like."""
-    lines = [str(path), f"  run {stream.run}, start {stream.name}, node {stream.node}"]
+    lines = [
+        str(path),
+        f"  run {stream.run}, start {stream.name}, node {stream.node or 'not known'}",
+    ]
     lines.append(f"  {_as_what(file.origin)}")
     try:
         with path.open("rb") as opened:

@@ -121,7 +121,7 @@ class Collector:
                 if not pieces:
                     break
                 segments = [self._segment(piece) for piece in pieces]
-                said = {"node": stream.node, "segments": segments}
+                said = {"node": stream.node or None, "segments": segments}
                 header = self._out.header(launch.attempt) | said
                 lines = sum(piece.data.count(b"\n") + piece.partial for piece in pieces)
                 content = Content("logs", header, [piece.data for piece in pieces], lines)

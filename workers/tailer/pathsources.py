@@ -36,7 +36,8 @@ class PathSource:
 
 @dataclass(frozen=True, slots=True)
 class FoundLog:
-    """A file and where its lines belong. slot, name: of its start, as in launches.Start."""
+    """A file and where its lines belong. node: "" if it is not known. slot, name: of its start, as
+    in launches.Start."""
 
     path: Path
     run: str
@@ -97,11 +98,9 @@ def found_log(source: PathSource, match: Match, run: str, node: str) -> FoundLog
     """Where the lines of one file belong."""
     said = match.said
     pod = said.get("pod", "")
-    host = said.get("node", node)
-    if source.tasks == "node" and "task" in said and "node" not in said:
-        host = f"task-{said['task']}"
+    host = said.get("node", _host(source, said, node))
     parts = [f"{name}={said[name]}" for name in STARTS if name in said]
-    slot = f"{source.kind}:{node}"
+    slot = SLURM if source.kind == SLURM else f"{source.kind}:{node}"
     if pod:
         slot = f"{source.kind}:{said.get('namespace', '')}/{_RANDOM.sub('', pod)}"
         slot += f"/{said.get('container', '')}"
@@ -113,6 +112,16 @@ def found_log(source: PathSource, match: Match, run: str, node: str) -> FoundLog
         name=(",".join(parts) or source.template.text)[-300:],
         origin=_origin(source, match),
     )
+
+
+def _host(source: PathSource, said: Mapping[str, str], node: str) -> str:
+    """The node of a file whose path does not say it; "" if it is not known.
+
+    Slurm's files lie on a shared disk: any node may follow those of all, and several may.
+    """
+    if source.kind != SLURM:
+        return node
+    return f"task-{said['task']}" if source.tasks == "node" and "task" in said else ""
 
 
 def _origin(source: PathSource, match: Match) -> Origin:

@@ -278,7 +278,7 @@ RULES: Final = (
 )
 _BAR = re.compile(
     r"[^|\n]{0,120}?\d{1,3}%\|[^|\n]{0,200}\| *[\d.]{1,12}[kMG]?/[\d.]{1,12}[kMG]? "
-    r"\[[^\]\n]{0,120}\](?=[^\s,\]])"
+    r"\[[^\]\n]{0,1000}\](?=[^\s,\]])"
 )
 FIRST: Final = frozenset().union(*(rule.first for rule in RULES))
 """Characters that a text begins with which a rule may read."""

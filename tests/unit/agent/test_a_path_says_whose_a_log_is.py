@@ -72,6 +72,12 @@ def test_slurms_own_patterns_are_read(tmp_path, pattern, path, name, rank):
     assert name is None or log.name == name
 
 
+def test_the_node_of_a_file_on_a_shared_disk_is_not_known(tmp_path):
+    put(tmp_path, "slurm-4711.out")
+    (log,) = found(tmp_path, "slurm", "slurm-%j.out").values()
+    assert (log.node, log.slot) == ("", "slurm")
+
+
 def test_a_slurm_task_may_be_a_node(tmp_path):
     put(tmp_path, "4711_0.out", "4711_1.out")
     logs = found(tmp_path, "slurm", "%j_%t.out", tasks="node")

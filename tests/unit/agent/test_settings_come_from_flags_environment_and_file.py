@@ -119,7 +119,9 @@ def test_check_shows_what_would_be_followed(tmp_path, capsys):
     assert main([*words, "--zone", "+01:00", "--tasks", "rank"]) == 0
 
     told = capsys.readouterr().out
-    assert f"{log}\n  run r, start job=4711, node n1\n  stdout of rank 3; zone +01:00\n" in told
+    assert (
+        f"{log}\n  run r, start job=4711, node not known\n  stdout of rank 3; zone +01:00\n" in told
+    )
     assert "first stamp 2026-11-29 19:00:00 UTC\n  looks like: labels of ranks\n" in told
     assert told.endswith("1 files, 0 with a problem\n")
 

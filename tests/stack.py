@@ -92,7 +92,7 @@ class Stack:
         """granian as in production; returns when it answers."""
         self.start("web", [
             sys.executable, "-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1",
-            "--port", str(self.port), "--blocking-threads", "16", "config.wsgi:application",
+            "--port", str(self.port), "--blocking-threads", "24", "config.wsgi:application",
         ])  # fmt: skip
         until(self._web_answers, "web")
 

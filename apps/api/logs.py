@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from itertools import chain
 from typing import Any
 
 import orjson
-from django.http import HttpRequest, StreamingHttpResponse
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from ninja import Query, Router, Schema
 
 from apps.api.auth import needs
 from apps.api.lookup import Attempt, run_of
 from apps.core.clock import now_ns
+from apps.core.database import is_trouble
 from apps.core.errors import AppError
-from apps.core.plain import plain
-from apps.core.records import Severity
-from apps.core.times import TIMES, read_time_ns, say_time
+from apps.core.places import SEARCHES, streamed
+from apps.core.times import TIMES, read_time_ns
 from apps.logs import search
 from apps.logs.domain.logql import duration_ns
 from apps.logs.domain.querytext import parse_query
 from apps.logs.domain.ranksets import BadQuery
-from apps.logs.records import LogEntry, LogQuery, Scanned
+from apps.logs.fields import fields_of
+from apps.logs.records import LogQuery, Scanned
 from apps.runs import store as runs
 
 router = Router(auth=needs("read"))
@@ -53,7 +56,7 @@ class LogsAsk(Schema):
     "sign of the attempt). A fault after the first byte is a record of the kind `error`. "
     "`from` and `to` are Unix nanoseconds or RFC 3339.",
 )
-def query_logs(request: HttpRequest, ask: Query[LogsAsk]) -> StreamingHttpResponse:
+def query_logs(request: HttpRequest, ask: Query[LogsAsk]) -> HttpResponseBase:
     run = run_of(ask.run)
     if ask.order not in ("oldest", "newest"):
         raise AppError("order is oldest or newest", where="query.order")
@@ -71,63 +74,38 @@ def query_logs(request: HttpRequest, ask: Query[LogsAsk]) -> StreamingHttpRespon
         )
     )
     newest = runs.attempt(run.id, query.attempt)
-    parts = search.scan(query)
-    first = next(parts, None)
-    """A wrong cursor or pattern is refused before the answer has begun."""
-    records = _records(first, parts, None if newest is None else newest.last_ns)
-    return StreamingHttpResponse(
-        records, content_type="application/x-ndjson", headers={"X-Accel-Buffering": "no"}
-    )
+    newest_ns = None if newest is None else newest.last_ns
+    return streamed(SEARCHES, lambda: _begun(search.scan(query), newest_ns))
 
 
-def _records(
-    first: Scanned | None, rest: Iterator[Scanned], newest_ns: int | None
-) -> Iterator[bytes]:
-    part, lines = first, 0
+def _begun(parts: Iterator[Scanned], newest_ns: int | None) -> Generator[bytes, None, None]:
+    """The records. A wrong cursor or pattern is raised now, before the answer has begun."""
+    return _records(chain([next(parts)], parts), newest_ns)
+
+
+def _records(parts: Iterator[Scanned], newest_ns: int | None) -> Generator[bytes, None, None]:
+    lines = 0
     try:
-        while part is not None:
+        for part in parts:
             lines += len(part.lines)
-            yield b"".join(map(_line, part.lines))
-            if part.done:
-                break
-            scanned = {"scanned": part.chunks_scanned, "total": part.chunks_total}
-            yield _record("progress", scanned)
-            part = next(rest, None)
+            yield b"".join(orjson.dumps(fields_of(entry)) + b"\n" for entry in part.lines)
+            if not part.done:
+                yield _record("progress", scanned=part.chunks_scanned, total=part.chunks_total)
     except AppError as error:
-        yield _record("error", {"error": error.message, "where": error.where, "hint": error.hint})
+        yield _record("error", error=error.message, where=error.where, hint=error.hint)
         return
-    end = {
-        "lines": lines,
-        "next": None if part is None else part.next_cursor,
-        "partial": part is not None and part.partial,
-        "newest_ns": newest_ns,
-    }
-    yield _record("end", end)
+    except Exception as error:
+        if not is_trouble(error):
+            raise
+        hint = "go on with the cursor of the answer before, or ask again"
+        yield _record("error", error="the database does not answer", where="", hint=hint)
+        return
+    end = {"next": part.next_cursor, "partial": part.partial, "newest_ns": newest_ns}
+    yield _record("end", lines=lines, **end)
 
 
-def _line(entry: LogEntry) -> bytes:
-    return _record(
-        "line",
-        {
-            "time_ns": entry.time_ns,
-            "time": say_time(entry.time_ns),
-            "attempt": entry.attempt,
-            "rank": entry.rank,
-            "local_rank": entry.local_rank,
-            "node": entry.node,
-            "level": Severity(entry.severity).name.lower(),
-            "step": entry.step,
-            "source": entry.source,
-            "channel": entry.channel,
-            "seq": entry.seq,
-            "text": entry.text,
-            "at": search.line_cursor(entry),
-        },
-    )
-
-
-def _record(kind: str, fields: dict[str, Any]) -> bytes:
-    return orjson.dumps({"kind": kind, **plain(fields)}) + b"\n"
+def _record(kind: str, **fields: Any) -> bytes:
+    return orjson.dumps({"kind": kind, **fields}) + b"\n"
 
 
 def _time_ns(request: HttpRequest, name: str) -> int | None:

@@ -9,9 +9,9 @@ import orjson
 
 from apps.core.records import Severity
 from apps.dashboard.log_ask import moment
-from apps.dashboard.log_feed import Slots
 from apps.dashboard.log_page import Question
 from apps.logs import search
+from apps.logs.fields import fields_of
 from apps.logs.records import LogEntry
 
 MAX_LINES = 2_000_000
@@ -19,7 +19,6 @@ MAX_BYTES = 1 << 30
 MAX_S = 300.0
 PAGE = 50_000
 """Lines of one search: chunks that overlap are opened once for each."""
-slots = Slots(2)
 
 
 def parts(asked: Question, kind: str) -> Generator[bytes, None, None]:
@@ -50,23 +49,11 @@ def _text(entry: LogEntry) -> bytes:
 
 
 def _json(entry: LogEntry) -> bytes:
-    fields = {
-        "time_ns": str(entry.time_ns),
-        "attempt": entry.attempt,
-        "node": entry.node,
-        "rank": entry.rank,
-        "local_rank": entry.local_rank,
-        "severity": Severity(entry.severity).name.lower(),
-        "step": entry.step,
-        "source": entry.source,
-        "seq": entry.seq,
-        "text": entry.text,
-    }
-    return orjson.dumps(fields) + b"\n"
+    return orjson.dumps(fields_of(entry)) + b"\n"
 
 
 def _end(kind: str, lines: int, *, cut: bool) -> bytes:
     if kind == "ndjson":
-        return orjson.dumps({"end": True, "lines": lines, "cut": cut}) + b"\n"
+        return orjson.dumps({"kind": "end", "lines": lines, "cut": cut}) + b"\n"
     more = "; CUT HERE, more lines match: narrow the query or the time" if cut else ""
     return f"# {lines} lines{more}\n".encode()

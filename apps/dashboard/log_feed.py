@@ -1,9 +1,8 @@
-"""Lines of logs as pages and streams give them out, a few searches at once."""
+"""Lines of logs as pages and streams give them out."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable
 from typing import Any
 
 import orjson
@@ -15,51 +14,8 @@ from apps.logs import search
 from apps.logs.domain.marks import Marker, stamp_of
 from apps.logs.records import LogEntry, Scanned
 
-MOST_AT_ONCE = 6
-"""Searches that may run in one web process; of its 16 threads the others serve pages."""
 MAX_SHOWN_CHARS = 20_000
 """Of one line; all of it is in the download and behind "whole line"."""
-
-
-class Slots:
-    """At most so many holders at once."""
-
-    def __init__(self, most: int) -> None:
-        self._free = threading.BoundedSemaphore(most)
-
-    def take(self) -> Callable[[], None] | None:
-        """What gives the slot back, any number of times; None if all are taken."""
-        if not self._free.acquire(blocking=False):
-            return None
-        once = threading.Lock()
-
-        def give_back() -> None:
-            if once.acquire(blocking=False):
-                self._free.release()
-
-        return give_back
-
-
-slots = Slots(MOST_AT_ONCE)
-
-
-class Held:
-    """Bytes of a streamed answer; `release` is called at its end, and when nobody reads on."""
-
-    def __init__(self, parts: Generator[bytes, None, None], release: Callable[[], None]) -> None:
-        self._parts = parts
-        self._release = release
-
-    def __iter__(self) -> Iterator[bytes]:
-        try:
-            yield from self._parts
-        finally:
-            self._release()
-
-    def close(self) -> None:
-        """The answer is over, sent or not: the search behind it ends. Called by Django."""
-        self._parts.close()
-        self._release()
 
 
 def row(entry: LogEntry, marker: Marker) -> dict[str, Any]:

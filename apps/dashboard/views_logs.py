@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import orjson
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
@@ -15,6 +14,7 @@ from django.views.decorators.http import require_safe
 from apps.core.clock import now_ns
 from apps.core.errors import AppError
 from apps.core.http import json_response
+from apps.core.places import DOWNLOADS, SEARCHES, streamed
 from apps.core.words import whole
 from apps.dashboard import log_download, log_feed, log_page, log_ranks
 from apps.dashboard.access import run_of
@@ -33,7 +33,6 @@ from apps.runs.records import AttemptInfo
 CONTEXT = 20
 MAX_CONTEXT = 500
 MAX_BUCKETS = 400
-BUSY = "too many searches run at once"
 
 
 def _asked(request: HttpRequest, key: str) -> tuple[Question, list[AttemptInfo]]:
@@ -128,24 +127,10 @@ def lines(request: HttpRequest, key: str) -> HttpResponseBase:
             changes["after_cursor"] = log_page.behind(ask.before)
         except BadCursor as error:
             return json_response({"error": str(error)}, status=400)
-    return _streamed(
-        log_feed.slots,
+    return streamed(
+        SEARCHES,
         lambda: log_feed.ndjson(said, search.scan(asked.query(**changes)), asked.marker),
     )
-
-
-def _streamed(slots: log_feed.Slots, start: Callable[[], Any]) -> HttpResponseBase:
-    release = slots.take()
-    if release is None:
-        answer = json_response({"error": f"{BUSY}; try again in a moment"}, status=503)
-        answer["Retry-After"] = "2"
-        return answer
-    response = StreamingHttpResponse(
-        log_feed.Held(start(), release), content_type="application/x-ndjson"
-    )
-    response["X-Accel-Buffering"] = "no"
-    response["Cache-Control"] = "private, no-store"
-    return response
 
 
 @require_safe
@@ -229,7 +214,7 @@ def download(request: HttpRequest, key: str) -> HttpResponseBase:
     kind = "ndjson" if request.GET.get("format") == "ndjson" else "txt"
     if asked.fault is not None or asked.attempt is None:
         return HttpResponse("the query cannot be read\n", status=400, content_type="text/plain")
-    response = _streamed(log_download.slots, lambda: log_download.parts(asked, kind))
+    response = streamed(DOWNLOADS, lambda: log_download.parts(asked, kind))
     if response.streaming:
         name = f"{asked.run.key}-attempt-{asked.attempt}.{kind}"
         response["Content-Disposition"] = f'attachment; filename="{name}"'

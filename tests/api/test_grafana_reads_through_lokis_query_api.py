@@ -2,6 +2,8 @@ import base64
 
 import pytest
 
+from apps.api.loki import views
+from apps.core.places import Places
 from tests import log_run
 
 S = 10**9
@@ -173,6 +175,18 @@ def test_an_error_is_plain_text_that_says_where(loki, path, parameters, words):
     answer = loki(path, **parameters)
     assert (answer.status_code, answer["Content-Type"]) == (400, "text/plain; charset=utf-8")
     assert words in answer.content.decode()
+
+
+def test_too_many_searches_at_once_are_told_to_come_back(loki, monkeypatch):
+    one = Places(1)
+    monkeypatch.setattr(views, "SEARCHES", one)
+    give_back = one.take()
+    answer = ranged(loki, '{run="chat"}')
+    assert (answer.status_code, answer["Retry-After"]) == (429, "2")
+    assert loki("labels").status_code == 200
+    give_back()
+    assert len(texts(result(ranged(loki, '{run="chat"}')))) == 48
+    assert one.take() is not None
 
 
 def test_strangers_and_senders_read_nothing(client, db):

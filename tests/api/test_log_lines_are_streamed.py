@@ -1,7 +1,12 @@
 import json
+from dataclasses import replace
 
 import pytest
+from django.db import OperationalError
 
+from apps.api import logs as api
+from apps.core.places import Places
+from apps.logs import search
 from tests import log_run
 
 
@@ -116,6 +121,32 @@ def test_a_wrong_question_is_refused_before_it_is_answered(ask, db, path, status
     answer = ask(path)
     assert answer.status_code == status
     assert where in answer.json()["where"]
+
+
+def test_too_many_searches_at_once_are_told_to_come_back(ask, db, monkeypatch):
+    log_run.make(1)
+    one = Places(1)
+    monkeypatch.setattr(api, "SEARCHES", one)
+    give_back = one.take()
+    answer = ask("logs/query?run=chat")
+    assert (answer.status_code, answer["Retry-After"]) == (503, "2")
+    give_back()
+    assert ask("logs/query?run=chat&cursor=junk").status_code == 400
+    assert ask("logs/query?run=chat").status_code == 200
+
+
+def test_a_database_that_goes_away_ends_the_answer_aloud(ask, db, monkeypatch):
+    log_run.make(1)
+    parts = search.scan
+
+    def breaking(query):
+        yield replace(next(parts(query)), done=False)
+        raise OperationalError("gone")
+
+    monkeypatch.setattr(api.search, "scan", breaking)
+    answer = ask("logs/query?run=chat")
+    *_, last = map(json.loads, b"".join(answer.streaming_content).splitlines())
+    assert (last["kind"], last["error"]) == ("error", "the database does not answer")
 
 
 def test_it_needs_the_scope_read(client, db):

@@ -5,7 +5,8 @@ import re
 import pytest
 from django.urls import reverse
 
-from apps.dashboard import log_feed
+from apps.core.places import Places
+from apps.dashboard import views_logs
 from tests.log_pages import PATH, line, tell, told
 
 DETAILS = ["lines", "line", "around?at=x", "news", "pulse", "matrix", "download", "ranks/"]
@@ -152,8 +153,9 @@ def test_ranks_are_a_table_too(operator, incident):
 
 def test_too_many_searches_at_once_are_told_to_come_back(operator, incident, monkeypatch):
     told()
-    monkeypatch.setattr(log_feed, "slots", log_feed.Slots(1))
-    give_back = log_feed.slots.take()
+    one = Places(1)
+    monkeypatch.setattr(views_logs, "SEARCHES", one)
+    give_back = one.take()
     answer = operator.get(PATH + "lines")
     assert (answer.status_code, answer["Retry-After"]) == (503, "2")
     give_back()

@@ -109,7 +109,7 @@ def migrate() -> ChildSpec:
 def services(plan: Plan) -> list[ChildSpec]:
     """Level 2: everything that is Lastgood."""
     schedule = plan.home / "run" / "celerybeat-schedule"
-    web = ("--interface", "wsgi", "--blocking-threads", "16", "config.wsgi:application")
+    web = ("--interface", "wsgi", "--blocking-threads", "24", "config.wsgi:application")
     events = ("--interface", "asginl", "config.asgi:application")
     worker = ("worker", "--loglevel", "INFO", "--concurrency", "2", "--without-mingle")
     return [

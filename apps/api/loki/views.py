@@ -19,6 +19,7 @@ from apps.api.loki import answers, asking, fetching, naming
 from apps.core.clock import now_ns
 from apps.core.errors import AppError
 from apps.core.http import json_response
+from apps.core.places import RETRY_S, SEARCHES
 from apps.logs.domain.logql import LABELS, Constant, Counting, Selection, parse_logql
 from apps.logs.domain.ranksets import BadQuery
 
@@ -56,7 +57,26 @@ def _given(request: HttpRequest) -> Given:
     return {**request.GET.dict(), **request.POST.dict()}
 
 
+def _searching(view: View) -> View:
+    """A view that searches, with a place for it; 429 if there is none, as Loki says it."""
+
+    @wraps(view)
+    def placed(request: HttpRequest) -> HttpResponse:
+        give_back = SEARCHES.take()
+        if give_back is None:
+            answer = _text(429, "too many searches run at once; try again in a moment")
+            answer["Retry-After"] = str(RETRY_S)
+            return answer
+        try:
+            return view(request)
+        finally:
+            give_back()
+
+    return placed
+
+
 @_door
+@_searching
 def query_range(request: HttpRequest) -> HttpResponse:
     """Lines of a selection, or counts over time."""
     asked = asking.read(_given(request), now_ns())
@@ -73,6 +93,7 @@ def query_range(request: HttpRequest) -> HttpResponse:
 
 
 @_door
+@_searching
 def query(request: HttpRequest) -> HttpResponse:
     """Counts at one time (`time`, now if nothing is said)."""
     given = _given(request)

@@ -1,16 +1,16 @@
-"""dashboard.log_feed: Slots, Held"""
+"""core.places: Places, Held"""
 
 import pytest
 
-from apps.dashboard.log_feed import Held, Slots
+from apps.core.places import Held, Places
 
 
 @pytest.fixture
 def one():
-    return Slots(1)
+    return Places(1)
 
 
-def started(slots, ended):
+def started(places, ended):
     def parts():
         try:
             yield b"a"
@@ -18,7 +18,7 @@ def started(slots, ended):
         finally:
             ended.append(True)
 
-    return Held(parts(), slots.take())
+    return Held(parts(), places.take())
 
 
 def test_a_stream_that_was_never_begun(one):
@@ -37,7 +37,7 @@ def test_a_stream_that_was_left_in_the_middle_ends_its_search(one):
     assert one.take() is not None
 
 
-def test_a_slot_is_given_back_once(one):
+def test_a_place_is_given_back_once(one):
     held = started(one, [])
     assert b"".join(held) == b"ab"
     held.close()

@@ -3,10 +3,12 @@
 import pytest
 
 from tests.agent_server import DROP, AgentServer
-from tests.agents import config, lines, log_path, send_once
+from tests.agents import append, config, lines, log_path, send_once
 from tests.event_files import framed, scalar, version
-from tests.killed_agent import kill_at_each_step, kill_at_random_moments
+from tests.killed_agent import kill_at_each_step, kill_at_random_moments, start
 from tests.wandb_records import frame, history
+from workers.tailer import templates
+from workers.tailer.pathsources import PathSource
 
 KEY = ("gpu-a01", "job_1/attempt_0/0/stderr.log", 0)
 
@@ -50,6 +52,26 @@ def test_at_random_moments_of_a_growing_file(server, tmp_path, seed):
     send_once(config(server, tmp_path))
 
     assert server.files() == {KEY: path.read_bytes()}
+
+
+def test_a_pods_log_that_is_rotated_between_kills(server, tmp_path):
+    log = tmp_path / "pods/train_gpt-worker-0_0a1b/pytorch/0.log"
+    log.parent.mkdir(parents=True)
+    source = PathSource("pods", templates.parse(f"{tmp_path}/pods/{templates.PODS}"))
+    settings = config(server, tmp_path, torchrun=(), run="", logs=(source,), once=True)
+    pieces = [lines(n, n + 40) for n in range(0, 16 * 40, 40)]
+    for steps, piece in enumerate(pieces):
+        append(log, piece)
+        agent = start(settings, steps)
+        agent.join()
+        if steps % 3 == 2:
+            log.rename(log.with_name(f"0.log.20261129-{steps:06d}"))
+    send_once(settings)
+
+    arrived = server.files()
+    whole = b"".join(arrived[key] for key in sorted(arrived, key=lambda key: key[2]))
+    assert whole == b"".join(pieces)
+    assert len(arrived) == 6
 
 
 def test_records_of_a_growing_wandb_file(server, tmp_path):

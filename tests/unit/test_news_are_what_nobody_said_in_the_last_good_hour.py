@@ -164,7 +164,8 @@ def test_the_worse_the_rarer_and_the_fewer_ranks_the_more_it_is_worth_a_look(a, 
     assert score(low, ERROR, some, 64) > score(low, INFO, some, 64)
 
 
-def test_a_frame_of_a_traceback_is_worth_less_than_its_error():
+@pytest.mark.parametrize("text", ['  File "<path>/a.py", line <num>, in step', "====", "    ^^^^"])
+def test_a_frame_of_a_traceback_is_worth_less_than_its_error(text):
     lines = counted((1, 0, 0, ERROR), (2, 0, 1, ERROR))
-    texts = known(t1='  File "<path>/a.py", line <num>, in step', t2="RuntimeError: no")
+    texts = known(t1=text, t2="RuntimeError: no")
     assert [one.templates for one in news(patterns(lines, texts, {1, 2}, 8))] == [(2,), (1,)]

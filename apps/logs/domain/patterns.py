@@ -20,8 +20,7 @@ from apps.logs.domain.templates import OTHER
 NS_MINUTE = 60_000_000_000
 MAX_BUCKETS = 48
 CONTINUED = 0.5
-"""How much of its score a line keeps that only goes on from the one before: a frame, a marker."""
-_CONTINUES = frozenset(" \t^")
+"""How much of its score a line keeps that only goes on from another: a frame, a ruler."""
 OTHER_TEXT = "(lines of further templates, which are not told apart)"
 
 
@@ -281,7 +280,7 @@ class _Judge:
         members, ranks = group.templates, row.ranks
         ordinary = all(template in self.known.ordinary for template in members)
         points = score(row["lines"], row["worst"], ranks.bit_count(), self.world)
-        if _text(self.known, members[0])[:1] in _CONTINUES:
+        if _only_continues(_text(self.known, members[0])):
             points = round(points * CONTINUED, 3)
         return Pattern(
             templates=members,
@@ -301,6 +300,10 @@ class _Judge:
             new=members[0] in self.new,
             score=0.0 if ordinary else points,
         )
+
+
+def _only_continues(text: str) -> bool:
+    return text[:1] in (" ", "\t") or not any(char.isalpha() for char in text)
 
 
 def score(lines: int, worst: int, ranks: int, world: int) -> float:

@@ -8,6 +8,8 @@ from apps.logs.domain import lines, parsing, readings
 from apps.logs.domain.columns import LineColumns
 from apps.logs.domain.latejobs import told_in
 from apps.logs.domain.segments import ParsePolicy, SegmentMeta
+from apps.logs.domain.shapes import shaped
+from apps.logs.domain.templates import template_id, template_of_shape
 from tests.failure_cases import SAMPLES
 from tests.log_samples import SEEN_NS
 
@@ -146,6 +148,14 @@ def test_recorded_files_are_read_alike(path):
         for _ in range(3):
             by_shape, exact = both(meta, data)
             assert by_shape == exact
+
+
+@given(st.lists(written(), min_size=1))
+def test_lines_that_differ_in_hex_digits_have_one_template(texts):
+    shapes = readings.without_digits([shaped(text) for text in texts])
+    assert [template_of_shape(shape) for shape in shapes] == [
+        template_id(text.decode()) for text in texts
+    ]
 
 
 def test_a_reading_is_learned_when_a_shape_comes_again():

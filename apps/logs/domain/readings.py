@@ -259,6 +259,19 @@ def hidden_hex(shapes: Sequence[bytes]) -> list[bytes]:
     return _HEX.sub(_hidden, b"\n".join(shapes)).split(b"\n")
 
 
+def without_digits(shapes: Sequence[bytes]) -> list[str]:
+    """The shapes without digits, and without words of hex digits: those say nothing of a template
+    (templates.key_of), and lines that differ in them have one then."""
+    if not shapes:
+        return []
+    bare = _HEX.sub(_first_byte, b"\n".join(shapes)).translate(None, b"0")
+    return bare.decode("utf-8", "replace").split("\n")
+
+
+def _first_byte(found: re.Match[bytes]) -> bytes:
+    return found[0][:1]
+
+
 def _hidden(found: re.Match[bytes]) -> bytes:
     word = found[0]
     return word[:1] + _HIDDEN[: len(word) - 1]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from apps.core.sql import execute, query
 from apps.logs.domain.columns import LineColumns
+from apps.logs.domain.readings import without_digits
 from apps.logs.domain.tally import (
     Columns,
     Tally,
@@ -19,7 +20,7 @@ from apps.logs.domain.tally import (
     tally,
 )
 from apps.logs.domain.tallyblock import decode_tally, encode_tally
-from apps.logs.domain.templates import masked, template_of_shape
+from apps.logs.domain.templates import MAX_CACHED, masked, template_of_shape
 
 MAX_TEMPLATES = 2_000
 """Templates of a run. Lines of further ones are counted under OTHER."""
@@ -48,6 +49,10 @@ _TEXTS = """
 _committed: dict[int, frozenset[int]] = {}
 
 
+_ids: dict[bytes, int] = {}
+"""Shape of a message -> its template."""
+
+
 def add_templates(run_id: int, attempt: int, node: str, lines: LineColumns) -> None:
     """Counts the templates of one node's new lines."""
     columns = Columns(
@@ -64,9 +69,13 @@ def _templates(lines: LineColumns) -> NDArray[np.int64]:
     """The template of each line: one for all messages of a shape."""
     kinds = lines.shape.astype(np.int64) << 32 | lines.message_at
     _, first, which = np.unique(kinds, return_index=True, return_inverse=True)
-    shapes = [lines.message_shape(number).translate(None, b"0") for number in first.tolist()]
-    found = [template_of_shape(shape.decode("utf-8", "replace")) for shape in shapes]
-    return np.array(found, dtype=np.int64)[which]
+    shapes = [lines.message_shape(number) for number in first.tolist()]
+    new = [shape for shape in shapes if shape not in _ids]
+    if len(_ids) + len(new) > MAX_CACHED:
+        _ids.clear()
+        new = shapes
+    _ids.update(zip(new, map(template_of_shape, without_digits(new)), strict=True))
+    return np.array([_ids[shape] for shape in shapes], dtype=np.int64)[which]
 
 
 def note_templates(

@@ -82,7 +82,7 @@ def _first(asked: Question) -> tuple[log_page.Found | None, str]:
         return None, ""
     try:
         return log_page.first_page(asked), ""
-    except BadCursor as error:
+    except AppError as error:
         return None, str(error)
 
 

@@ -6,8 +6,10 @@ from apps.core.clock import now_ns
 from apps.dashboard.templatetags.lastgood import offset
 from apps.logs.domain.retention import DAY_NS, Cut
 from apps.logs.store import expiring, write_lines
+from apps.logs.store.bucket import RETRIES
 from apps.runs import store as runs
 from tests.log_samples import SEEN_NS, parse
+from tests.stack import free_port
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("valkey")]
 
@@ -58,3 +60,18 @@ def test_what_retention_deleted_is_said_where_lines_are_read(operator, run):
 )
 def test_a_span_between_clocks_has_a_sign(span_ns, said):
     assert offset(span_ns) == said
+
+
+def test_while_the_bucket_is_away_a_page_says_so_and_shows_the_rest(
+    operator, ask, bucket, settings, monkeypatch
+):
+    monkeypatch.setitem(RETRIES, "max_retries", 0)
+    run_id = runs.ensure_run("boat")
+    runs.open_attempt(run_id, 0, SEEN_NS)
+    write_lines(run_id, 0, "n0", [parse("one\n")], batch_id="a")
+    settings.LOGS_BUCKET_URL = f"http://127.0.0.1:{free_port()}"
+    answer = operator.get("/runs/boat/logs/")
+    assert (answer.status_code, b"lastgood-logs fails" in answer.content) == (200, True)
+    assert ask("runs/boat/logs").status_code == 503
+    settings.LOGS_BUCKET_URL = bucket.url
+    assert ask("runs/boat/logs").json()["items"][0]["text"] == "one"

@@ -8,8 +8,10 @@ from apps.checkpoints import store as checkpoints
 from apps.incidents import store as incidents
 from apps.incidents.store import IncidentQuery
 from apps.logs import store as logs
+from apps.logs.domain.retention import Cut
 from apps.logs.records import LogQuery
-from apps.logs.store import chunkquery
+from apps.logs.store import chunkquery, expiring, merging
+from apps.logs.store.chunkrows import ChunkOwner
 from apps.metrics import store as metrics
 from apps.metrics.store.fetch import Plan, fetch
 from apps.metrics.store.names import ids, keysets
@@ -156,6 +158,9 @@ CASES = [
     (logs.rank_states, (7, 0), ["logs_ranklog_pkey"]),
     (logs.look_again_ns, (7, 3), ["logs_triage_pkey"]),
     (logs.event_rows, (7, 0, []), ["ix_event_time"]),
+    (merging._small, (ChunkOwner(7, 0, "node-5", ""),), ["ix_chunk_to_merge"]),
+    (expiring._oldest, (Cut(7, 0, "", 0, 0, before_ns=9), None), ["ix_chunk_last"]),
+    (expiring.stored, ([7], 9), ["logs_chunk_pkey"]),
     (logs.end_offset, (7, 0, "node-5", "stderr.log"), ["logs_source_is_one_file"]),
     (logs.contexts, (7, 0, "node-5", ["stderr.log"]), ["logs_source_is_one_file"]),
     (chunks_in_order, (LogQuery(7, 0, from_ns=290),), ["ix_chunk_last"]),

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
+from apps.core.errors import AppError
 from apps.core.records import Severity
 from apps.core.sql import query as ask
 from apps.core.sql import query_bytes
 from apps.logs.domain.ranksets import Spans
 from apps.logs.records import LogQuery
 from apps.logs.store import payloads
+from apps.logs.store.bucket import BucketAway
 from apps.logs.store.payloads import Place
 
 MAX_SPANNED = 100_000
@@ -24,6 +26,12 @@ _BY_SEVERITY = (
     (Severity.CRITICAL, "critical"),
 )
 _COLUMNS = "chunk_id, attempt, node, first_ns, last_ns, lines, copies, merged"
+
+
+class Unreadable(AppError):
+    """The bucket does not give the bytes of chunks now."""
+
+    status: ClassVar[int] = 503
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +136,10 @@ def rows_of(where: Where, step: Step) -> list[ChunkRow]:
 
 
 def bodies_of(run_id: int, chunk_ids: Sequence[int]) -> dict[int, bytes]:
-    """chunk id -> its bytes; without those that were merged or deleted since. -- primary key"""
+    """chunk id -> its bytes; without those that were merged or deleted since. Raises Unreadable.
+
+    -- uses the primary key
+    """
     sql = """
         SELECT chunk_id, body, size_bytes, bundle_id, body_at FROM logs_chunk
          WHERE run_id = %s AND chunk_id = ANY(%s)
@@ -137,7 +148,10 @@ def bodies_of(run_id: int, chunk_ids: Sequence[int]) -> dict[int, bytes]:
         chunk_id: Place(bytes(body) if body is not None else None, *rest)
         for chunk_id, body, *rest in query_bytes(sql, [run_id, list(chunk_ids)])
     }
-    return dict(zip(places, payloads.get(run_id, list(places.values())), strict=True))
+    try:
+        return dict(zip(places, payloads.get(run_id, list(places.values())), strict=True))
+    except BucketAway as error:
+        raise Unreadable(str(error), hint="try again in a moment; see Ingest health") from error
 
 
 def are_there(run_id: int, chunk_ids: Sequence[int]) -> bool:

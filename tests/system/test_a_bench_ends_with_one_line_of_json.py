@@ -74,6 +74,14 @@ def test_a_run_that_grows(bench):
     assert min(size["draw_ms"] for size in figures["sizes"]) > 0
 
 
+def test_a_burst(bench):
+    status, lines, errors = bench("burst", "--keys", 24, "--steps", 5)
+    assert status == 0, errors
+    figures = json.loads(lines[-1])
+    assert [figures[f"{door}_errors"] for door in ("lines", "loki", "otlp")] == [0, 0, 0]
+    assert min(figures[f"{door}_searchable_after_s"] for door in ("lines", "loki", "otlp")) > 0
+
+
 def test_a_folder_that_is_none(bench, tmp_path):
     status, lines, errors = bench("ingest", "--data", tmp_path / "absent")
     assert (status, lines) == (1, [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from apps.ingest import services as ingest
+from apps.ingest import store as ingest
 
 _Row = tuple[tuple[str, ...], str, str, str]
 
@@ -45,7 +45,7 @@ _IF_ANY: tuple[_Row, ...] = (
 
 def counts(run_id: int) -> Sequence[Count]:
     """Lines, dropped, gaps and late always; the rest where it is not zero."""
-    return counted(ingest.status(run_id).counters)
+    return counted(ingest.counters(run_id))
 
 
 def counted(counters: Mapping[str, int]) -> list[Count]:

@@ -50,6 +50,7 @@ def logs(request: HttpRequest, key: str) -> HttpResponse:
         moved = {name: getattr(ask, name) for name in ("at", "after", "before")}
         return HttpResponseRedirect(ask.address(**moved))
     attempt = next((a for a in attempts if a.number == asked.attempt), None)
+    mark = log_store.newest_chunk(asked.run.id)
     found, error = _first(asked)
     context = {
         **_frame(asked, attempts),
@@ -57,7 +58,7 @@ def logs(request: HttpRequest, key: str) -> HttpResponse:
         "error": error,
         "choices": log_page.choices(asked, attempt, now_ns()),
         "widened": log_page.widened(asked),
-        "state": _state(asked, attempt, found),
+        "state": _state(asked, attempt, found, mark),
     }
     return render(request, "runs/logs.html", context)
 
@@ -86,8 +87,16 @@ def _first(asked: Question) -> tuple[log_page.Found | None, str]:
         return None, str(error)
 
 
-def _state(asked: Question, attempt: AttemptInfo | None, found: log_page.Found | None) -> str:
-    """What the script of the page goes on from, as JSON for an attribute: no inline script."""
+def _state(
+    asked: Question,
+    attempt: AttemptInfo | None,
+    found: log_page.Found | None,
+    mark: int,
+) -> str:
+    """What the script of the page goes on from, as JSON for an attribute: no inline script.
+
+    mark: the newest chunk before the first lines were looked for.
+    """
     names = ("lines", "line", "around", "news", "pulse", "matrix", "download")
     state = {
         **asked.said(),
@@ -98,7 +107,7 @@ def _state(asked: Question, attempt: AttemptInfo | None, found: log_page.Found |
         "paged": bool(asked.ask.after or asked.ask.before or asked.ask.at),
         "running": attempt is not None and attempt.state == "running",
         "late_ns": str(LATE_NS),
-        "mark": log_store.newest_chunk(asked.run.id),
+        "mark": mark,
         "page": reverse("logs", args=[asked.run.key]),
         "urls": {name: reverse(f"log_{name}", args=[asked.run.key]) for name in names},
     }
@@ -203,7 +212,7 @@ def ranks(request: HttpRequest, key: str) -> HttpResponse:
     asked, attempts = _asked(request, key)
     order = request.GET.get("sort", "worst")
     context = {**_frame(asked, attempts), **log_ranks.table(asked, order, number(request, "page"))}
-    context["state"] = _state(asked, None, None)
+    context["state"] = _state(asked, None, None, 0)
     return render(request, "runs/log_ranks.html", context)
 
 

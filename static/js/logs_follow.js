@@ -6,6 +6,7 @@ import { json } from "./logs_stream.js";
 const TICK_MS = 1000;
 const NEAR_PX = 24;
 const MOST_HELD = 2000;
+const MOST_PAGES = 12;
 
 export class Follow {
   /** page: see logs.js. mark: number of the newest chunk that the shown lines can be of. */
@@ -13,7 +14,6 @@ export class Follow {
     this.page = page;
     this.mark = mark;
     this.seen = new Set();
-    this.begun = false;
     this.on = false;
     this.held = [];
     this.over = false;
@@ -23,7 +23,9 @@ export class Follow {
     document.body.addEventListener("live", (event) => {
       if (event.detail.what.includes("logs") || event.detail.what.includes("everything")) this.soon();
     });
-    page.scroller.addEventListener("scroll", () => { if ((this.held.length || this.over) && this.atEnd()) this.release(); }, { passive: true });
+    page.scroller.addEventListener("scroll", () => {
+      if ((this.held.length || this.over) && !page.cursors.newer && this.atEnd()) this.release();
+    }, { passive: true });
   }
 
   /** Nothing that is asked for lies in the future: there is nothing to follow. */
@@ -55,15 +57,15 @@ export class Follow {
   }
 
   async tick() {
-    if (this.busy || !this.on || this.page.searching) return this.soon();
+    if (!this.on || !this.possible) return undefined;
+    if (this.busy || this.page.searching) return this.soon();
     this.busy = true;
     try {
       const { asked, urls } = this.page;
       const { chunks, counts, newest } = await json(`${urls.news}?attempt=${asked.attempt}&since=${this.mark}`);
       this.page.counts(counts);
       this.page.newer(newest);
-      const fresh = chunks.filter(([id]) => !this.seen.has(id) && (this.begun || id > this.mark));
-      this.begun = true;
+      const fresh = chunks.filter(([id]) => !this.seen.has(id));
       this.seen = new Set(chunks.map(([id]) => id));
       this.mark = Math.max(this.mark, ...chunks.map(([id]) => id));
       if (fresh.length) await this.fetch(fresh.map(([, ns]) => BigInt(ns)).reduce((a, b) => (a < b ? a : b)));
@@ -76,17 +78,30 @@ export class Follow {
     return undefined;
   }
 
-  /** Lines from `since` on, or from the first that is shown: what lies before is read when a person
-      scrolls there. */
+  /** Lines from `since` on that lie among those shown, then all behind them. What lies before the
+      first that is shown is read when a person scrolls there. */
   async fetch(since) {
     const { rows } = this.page;
-    const first = rows.first ? BigInt(rows.first.dataset.ns) : since;
-    let params = { since: String(since > first ? since : first) };
-    for (let pages = 0; pages < 10 && params; pages += 1) {
+    const last = this.held.at(-1)?.at ?? rows.last?.dataset.at;
+    if (!last) return this.read({ since: String(since) }, () => true);
+    const [first, end] = [BigInt(rows.first?.dataset.ns ?? since), BigInt(this.held.at(-1)?.ns ?? rows.last.dataset.ns)];
+    if (since <= end) await this.read({ since: String(since > first ? since : first) }, (line) => BigInt(line.ns) <= end);
+    return this.read({ after: last }, () => true);
+  }
+
+  /** Takes lines page by page while the last one is wanted; too many are not held. */
+  async read(params, wanted) {
+    let next = params;
+    for (let pages = 0; next; pages += 1) {
       const came = [];
-      const end = await this.page.lines(params, (part) => came.push(...part.lines));
+      const end = await this.page.lines(next, (part) => came.push(...part.lines));
       this.take(came);
-      params = end?.next ? { after: end.next } : null;
+      next = end?.next && (!came.length || wanted(came.at(-1))) ? { after: end.next } : null;
+      if (next && pages >= MOST_PAGES) {
+        this.over = true;
+        this.show();
+        return;
+      }
     }
   }
 
@@ -111,7 +126,7 @@ export class Follow {
   }
 
   /** Whether the person looks at the end: at nothing that new lines would push away. */
-  pinned() { return this.atEnd() && !this.page.rows.list.querySelector(".detail"); }
+  pinned() { return this.atEnd() && !this.page.cursors.newer && !this.page.rows.list.querySelector(".detail"); }
 
   mark_late(nodes, last) {
     for (const node of nodes) {
@@ -122,10 +137,11 @@ export class Follow {
     }
   }
 
-  /** Shows what was held back; the end anew if that was too much to hold. */
+  /** Shows what was held back; the end anew if that was too much to hold, or if the shown lines do
+      not reach up to it. */
   release() {
     const lines = this.held;
-    const over = this.over;
+    const over = this.over || this.page.cursors.newer;
     this.reset();
     if (over) this.page.end();
     else this.page.appended(lines);

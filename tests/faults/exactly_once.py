@@ -42,3 +42,6 @@ def assert_exactly_once(stack: Stack, sender: Sender) -> None:
     assert steps == {key: sorted(sender.accepted) for key in KEYS}
     lines = stack.line_steps_by_source(sender.run_key)
     assert lines == dict.fromkeys(SOURCES, sorted(sender.accepted))
+    counted = stack.get(f"runs/{sender.run_key}/patterns")
+    assert counted["lines"] == len(SOURCES) * len(sender.accepted)
+    assert [one["text"] for one in counted["items"]] == ["train: step <num> ok"]

@@ -66,13 +66,15 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def wait_until(true: Callable[[], bool], what: str, deadline_s: float = DEADLINE_S) -> None:
+def wait_until(
+    true: Callable[[], bool], what: str, deadline_s: float = DEADLINE_S, every_s: float = 0.05
+) -> None:
     """Returns once `true`; AppError if that takes longer than the deadline."""
     end = time.monotonic() + deadline_s
     while not true():
         if time.monotonic() > end:
             raise AppError(f"waited {deadline_s:.0f} s for {what}")
-        time.sleep(0.05)
+        time.sleep(every_s)
 
 
 def wait_until_written(run_ids: list[int]) -> None:
@@ -83,6 +85,7 @@ def wait_until_written(run_ids: list[int]) -> None:
             for run_id in run_ids
         ),
         "the consumer",
+        every_s=0.25,  # each question costs the servers that are measured
     )
 
 

@@ -136,6 +136,16 @@ class Bundle(models.Model):
         ]
 
 
+class RankNode(models.Model):
+    """A node from which lines of a rank came, so that only its chunks are looked at."""
+
+    pk = models.CompositePrimaryKey("run_id", "attempt", "rank", "node")
+    run_id = models.BigIntegerField()
+    attempt = models.IntegerField()
+    rank = models.IntegerField()
+    node = models.CharField(max_length=253)
+
+
 class PulseHour(models.Model):
     """Lines by minute of one node, and of each of its ranks (domain/pulse.py). hour: since 1970."""
 

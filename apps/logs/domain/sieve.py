@@ -2,8 +2,8 @@
 
 The filter holds the 4-byte grams of all lines, folded: lower case, decimal digits left out. Digits
 are what makes lines differ; without them a chunk of 20,000 lines is some 1,500 different texts. A
-gram is one hashed bit of a bitmap with eight bits a gram, some 8 KB for such a chunk. It never says
-no to a text that is there.
+gram is one hashed bit of a bitmap with six bits a gram, 4 KB for such a chunk. It never says no to
+a text that is there.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 GRAM = 4
 MIN_TEXT_BYTES = 64 << 10
 """Less text is searched as fast as it is sieved: it gets no sieve."""
-BITS_A_GRAM = 8
+BITS_A_GRAM = 6
 MIN_BITS, MAX_BITS = 1 << 10, 1 << 18
 _DIGITS = b"0123456789"
 _LOWER = bytes(byte + 32 if 65 <= byte <= 90 else byte for byte in range(256))

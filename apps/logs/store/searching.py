@@ -96,14 +96,14 @@ class _Search:
         texts = template_texts(query.run_id, query.templates)
         self.probes = (*probes_of(self.hiding), *probes_of_templates(texts))
         self.total = self.scanned = self.opened = self.given = 0
+        self.bound: int | None = None
 
     def parts(self) -> Iterator[Scanned]:
         """See scan_lines()."""
         until = time.monotonic() + self.query.max_s
         told = time.monotonic()
         for chunk in self._chunks():
-            bound = chunk.row.last_ns if self.query.newest_first else chunk.row.first_ns
-            self.builder.release(bound)
+            bound = self._release(chunk.row)
             if self.builder.full:
                 break
             resume = self.builder.resume_key(bound)
@@ -138,16 +138,13 @@ class _Search:
 
     def _chunks(self) -> Iterator[_Opened]:
         """All chunks of the query in their order, the hopeless ones closed."""
-        bound: int | None = None
         while True:
             try:
-                for chunk in self._as_they_are():
-                    yield chunk
-                    bound = chunk.row.last_ns if self.query.newest_first else chunk.row.first_ns
+                yield from self._as_they_are()
                 return
             except _ChunksMoved:
-                if bound is not None:
-                    self.builder.restart(bound)
+                if self.bound is not None:
+                    self.builder.restart(self.bound)
 
     def _as_they_are(self) -> Iterator[_Opened]:
         """The chunks of this moment. Raises _ChunksMoved when it is over."""
@@ -164,7 +161,7 @@ class _Search:
                 known = len(rows) < size or not self.probes  # most pages end within few chunks
                 self.total = self.scanned + (len(rows) if known else chunkquery.count(where))
             yield from self._opened(rows)
-            if len(rows) < size:
+            if len(rows) < size or self.builder.full:
                 return
             if behind is None:
                 self.total = self.scanned - len(rows) + chunkquery.count(where)
@@ -180,7 +177,10 @@ class _Search:
         matched = self._matched(wanted, hiding)
         ids = {row.chunk_id for row in wanted}
         for row in rows:
-            yield next(matched) if row.chunk_id in ids else _Opened(row, read=False)
+            chunk = next(matched, None) if row.chunk_id in ids else _Opened(row, read=False)
+            if chunk is None:
+                return
+            yield chunk
 
     def _may_hold(self, row: ChunkRow, hiding: Hiding) -> bool:
         if row.copies == row.lines and (row.attempt, row.node) in hiding:
@@ -188,17 +188,29 @@ class _Search:
         return may_match(row.sieve, self.probes)
 
     def _matched(self, rows: Sequence[ChunkRow], hiding: Hiding) -> Iterator[_Opened]:
-        """The chunks with their lines, in order; the next window is fetched while the one before
-        is matched, but for the first, which is often enough."""
+        """The chunks with their lines, in order, until the page is full.
+
+        Where few lines are hits the next window is fetched while the one before is matched.
+        """
         waiting: list[Callable[[], _Opened]] = []
         for number, window in enumerate(_windows(rows, WINDOW)):
+            if not waiting:
+                self._release(window[0])
+                if self.builder.full:
+                    return
             coming = self._fetched(window, hiding)
             yield from (result() for result in waiting)
             waiting = coming
-            if number == 0:
+            if number == 0 or not self.hiding.contains:
                 yield from (result() for result in waiting)
                 waiting = []
         yield from (result() for result in waiting)
+
+    def _release(self, row: ChunkRow) -> int:
+        """Give out what stands before the lines of a chunk; its bound."""
+        self.bound = row.last_ns if self.query.newest_first else row.first_ns
+        self.builder.release(self.bound)
+        return self.bound
 
     def _fetched(self, rows: Sequence[ChunkRow], hiding: Hiding) -> list[Callable[[], _Opened]]:
         """What gives the chunks of these rows, which are at work already if they are several."""

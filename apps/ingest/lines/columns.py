@@ -27,6 +27,7 @@ FEW_BYTES = 16_000
 """Below it reading one by one is as fast."""
 MAX_KINDS = 5_000
 """Different texts between time and text in one body."""
+MAX_FIRST_BYTES = 64 << 10
 _TIMES = ("ts", "time", "timestamp")
 _TEXTS = ("msg", "message", "body")
 _CUT = b"\0"
@@ -105,7 +106,8 @@ def read_columns(
     if len(body) < FEW_BYTES:
         return None
     whole = body if body.endswith(b"\n") else body + b"\n"
-    frame = _frame(whole[: whole.index(b"\n")])
+    first = whole[: whole.index(b"\n")]
+    frame = _frame(first) if len(first) <= MAX_FIRST_BYTES else None
     if frame is None or not _is_plain(whole):
         return None
     parts = _parts(whole, frame)
@@ -135,7 +137,7 @@ def _frame(line: bytes) -> _Frame | None:
     """The frame of the first line, if its time is its first field and its text its last one."""
     try:
         fields = _OBJECT.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     names = list(fields)
     if len(names) < 2 or names[0] not in _TIMES or names[-1] not in _TEXTS:
@@ -168,23 +170,35 @@ def _parts(body: bytes, frame: _Frame) -> tuple[list[bytes], list[bytes]] | None
 
 def _unescaped(texts: list[bytes]) -> list[bytes] | None:
     """The texts as they were before somebody wrote them as JSON; None if one is none."""
-    found, plain = [], []
-    for text in texts:
-        if b"\\" not in text:
-            plain.append(text)
-            found.append(text)
-            continue
-        simple = text.replace(b'\\"', b"")
-        if b"\\" not in simple and b'"' not in simple:
-            found.append(text.replace(b'\\"', b'"'))
-            continue
-        try:
-            found.append(_TEXT.decode(b'"' + text + b'"').encode("utf-8", "replace"))
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return None
-    if b'"' in b"".join(plain) or b"\n" in b"".join(found):
+    marked = [at for at, text in enumerate(texts) if b"\\" in text]
+    escaped = [texts[at] for at in marked]
+    found = list(texts)
+    for at in marked:
+        found[at] = b""
+    if b'"' in b"".join(found):
         return None
+    opened = _with_quotes(escaped) or _decoded(escaped)
+    if opened is None or b"\n" in b"".join(opened):
+        return None
+    for at, text in zip(marked, opened, strict=True):
+        found[at] = text
     return found
+
+
+def _with_quotes(texts: list[bytes]) -> list[bytes] | None:
+    """Texts that have no other escapes than those of quotes; None for others."""
+    joined = b"\n".join(texts)
+    plain = joined.replace(b'\\"', b'"')
+    if b"\\" in plain or joined.count(b'"') != len(joined) - len(plain):
+        return None
+    return plain.split(b"\n") if texts else []
+
+
+def _decoded(texts: list[bytes]) -> list[bytes] | None:
+    try:
+        return [_TEXT.decode(b'"' + text + b'"').encode("utf-8", "replace") for text in texts]
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
 
 
 def _times(middles: Sequence[bytes], size: int) -> NDArray[np.int64] | None:

@@ -50,7 +50,6 @@ def parse(body: bytes) -> EntryBatch | ColumnBatch:
     """
     if body.count(b"\n") > MAX_LINES:
         raise BadPayload(f"more than {MAX_LINES} lines", where="body", hint="send smaller batches")
-    frames.weigh(body)
     return read_columns(body, _read_line) or _read_all(body)
 
 
@@ -63,6 +62,7 @@ def _read_line(raw: bytes) -> tuple[Group, Mapping[str, int]]:
 
 def _read_all(body: bytes) -> EntryBatch:
     """The lines one by one."""
+    frames.weigh(body)
     reader = _Reader()
     try:
         for line in _LINES.decode_lines(body):

@@ -191,7 +191,7 @@ class LineColumns(Sequence[LogLine]):
 
     def piece(self, start: int, end: int) -> LineColumns:
         """The lines from `start` to before `end`."""
-        digits = self.digits[self.digit_at[start] : self.digit_at[end]]
+        at = self.digit_at[start : end + 1]
         here = slice(start, end)
         return LineColumns(
             origins=self.origins,
@@ -204,10 +204,11 @@ class LineColumns(Sequence[LogLine]):
             message_at=self.message_at[here],
             shape=self.shape[here],
             shapes=self.shapes,
-            digits=digits,
+            digits=self.digits[int(at[0]) : int(at[-1])],
             originals={
                 line - start: raw for line, raw in self.originals.items() if start <= line < end
             },
+            _digit_at=at - at[0],
         )
 
     def __len__(self) -> int:
@@ -233,13 +234,17 @@ def joined(tables: Sequence[LineColumns]) -> LineColumns:
     origins: dict[Origin, int] = {}
     shapes: dict[bytes, int] = {}
     origin, shape = [], []
+    before: list[bytes] = []
+    to_shape: list[int] = []
     for table in tables:
         to = [origins.setdefault(one, len(origins)) for one in table.origins]
         if len(origins) > MAX_ORIGINS:
             raise ValueError(f"more than {MAX_ORIGINS} origins")
         origin.append(_translated(table.origin, to, np.uint16))
-        to = [shapes.setdefault(one, len(shapes)) for one in table.shapes]
-        shape.append(_translated(table.shape, to, np.int32))
+        if table.shapes is not before:  # pieces of one table share its shapes
+            to_shape = [shapes.setdefault(one, len(shapes)) for one in table.shapes]
+            before = table.shapes
+        shape.append(_translated(table.shape, to_shape, np.int32))
     starts = np.cumsum([0, *(len(table) for table in tables)]).tolist()
     return LineColumns(
         origins=tuple(origins),

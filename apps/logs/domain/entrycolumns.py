@@ -1,7 +1,7 @@
 """Entries of many processes read together, as columns: what parse_entries reads, in one go.
 
-Entries that all say their time are plain columns from the start. What depends on lines around
-(tracebacks, texts of several lines, consoles) is left to parse_entries, process by process.
+Entries that all say their time are plain columns from the start. What is rare (JSON without a
+level, consoles, blocks of numbers) is left to parse_entries, process by process.
 Plain Python and NumPy.
 """
 
@@ -24,6 +24,8 @@ from apps.logs.domain.lineheads import read_heads
 from apps.logs.domain.rawtext import RawText, raw_text
 from apps.logs.domain.segments import ParsedSegment, ParsePolicy, SegmentMeta
 from apps.logs.domain.shapes import digits_of
+from apps.logs.domain.tracebacks import Tracebacks
+from apps.logs.domain.tracing import Tracing
 
 FEW_BYTES = 4_000
 """Below it reading one by one is faster."""
@@ -124,7 +126,7 @@ class _Together:
         said = np.concatenate([source.columns.severity for source in self.sources]) != NOT_SAID
         level_missing = np.zeros(len(self.sources), dtype=np.bool_)
         level_missing[self.owner[~said]] = True
-        odd = row["opens"] | row["quotes"] | (row["enveloped"] & level_missing[self.owner])
+        odd = row["enveloped"] & level_missing[self.owner]
         nameless = np.array([one.columns.rank is None for one in self.sources], dtype=np.bool_)
         odd |= (heads.local_rank != NO_RANK) | (nameless[self.owner] & (heads.rank != NO_RANK))
         marked = {"tee": TEE_MARK.encode(), "rank": RANK_MARK.encode()}
@@ -147,7 +149,7 @@ class _Together:
         metas = [one.meta for one in sources]
         places = self.raw.places
         begin = np.array([meta.offset for meta in metas]) - places[self.bounds[:-1]]
-        read = heads.row["severity"]
+        read = self._severities()
         return LineColumns(
             origins=tuple(Origin(meta.source, meta.channel, meta.local_rank) for meta in metas),
             origin=self.owner.astype(np.uint16),
@@ -164,6 +166,17 @@ class _Together:
             digits=digits_of(self.raw.text.data),
             originals=self.raw.originals,
         )
+
+    def _severities(self) -> NDArray[np.uint8]:
+        """What each line says itself."""
+        severity: NDArray[np.uint8] = self.heads.row["severity"].copy()
+        ranks = [one.meta.local_rank for one in self.sources]
+        local = np.array([NO_RANK if rank is None else rank for rank in ranks])[self.owner]
+        begins = np.flatnonzero(self.heads.row["opens"] | self.heads.row["quotes"])
+        for number in np.unique(self.owner[begins]).tolist():
+            tracing = Tracing(self.facts, local, Tracebacks({}), tee=False)
+            tracing.read(severity, self.bounds[number], self.bounds[number + 1])
+        return severity
 
     def _segment(self, number: int, lines: LineColumns) -> ParsedSegment:
         start, end = self.bounds[number], self.bounds[number + 1]

@@ -22,9 +22,9 @@ from apps.logs.domain.lines import fitting, start_time
 from apps.logs.domain.lines import parse_segment as parse_exactly
 from apps.logs.domain.rawtext import RawText, raw_text
 from apps.logs.domain.segments import CONSOLE, STDOUT, TEE, ParsedSegment, ParsePolicy, SegmentMeta
-from apps.logs.domain.severities import severity_of_text
 from apps.logs.domain.shapes import digits_of
 from apps.logs.domain.tracebacks import Tracebacks
+from apps.logs.domain.tracing import Tracing
 
 FEW_BYTES = 4_000
 """Below it the exact parser is faster."""
@@ -157,44 +157,9 @@ class _Segment:
 
     def _severities(self, local: Ints) -> NDArray[np.uint8]:
         """Severity of each line; those of a traceback are read one after the other."""
-        row = self.heads.row
-        severity = row["severity"].copy()
-        opening = np.flatnonzero(row["opens"] | row["quotes"]).tolist()
-        if self.tracebacks.open:
-            opening = [0, *opening]
-        done = -1
-        for number in opening:
-            if number > done:
-                done = self._trace(number, local, severity)
+        severity = self.heads.row["severity"].copy()
+        Tracing(self.facts, local, self.tracebacks, self.tee).read(severity, 0, len(severity))
         return severity
-
-    def _trace(self, number: int, local: Ints, severity: NDArray[np.uint8]) -> int:
-        """Reads on until no traceback is open; the last line read."""
-        row, tracebacks = self.heads.row, self.tracebacks
-        while number < len(severity):
-            process = self._process(number, local)
-            if row["level"][number]:
-                tracebacks.end(process)
-            else:
-                body = self.facts.body(number)
-                traced = tracebacks.severity(body, process)
-                if traced is None:
-                    in_console = self.tee and local[number] == NO_RANK
-                    alone = severity_of_text(body, in_console=in_console)
-                    if alone.quotes:
-                        tracebacks.quote(process)
-                severity[number] = alone.severity if traced is None else traced
-            if not tracebacks.open:
-                break
-            number += 1
-        return number
-
-    def _process(self, number: int, local: Ints) -> str:
-        if local[number] != NO_RANK:
-            return f"l{local[number]}"
-        if self.heads.rank[number] != NO_RANK:
-            return f"r{self.heads.rank[number]}"
-        return self.heads.labels.get(number, "")
 
     def _carried(self, data: bytes, lines: LineColumns) -> Carry:
         stamped = self.carry is not None and self.carry.stamped

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from apps.logs.domain.classify import (
     ANCHORS,
@@ -15,6 +17,7 @@ from apps.logs.domain.classify import (
     suspicious,
     taxonomy,
 )
+from apps.logs.domain.shapes import shaped
 
 EXAMPLES = yaml.safe_load(
     (Path(__file__).parents[1] / "samples/logs/fault_lines.yaml").read_text(encoding="utf-8")
@@ -28,6 +31,18 @@ def test_the_example_is_classified(name, line):
     found = taxonomy().classify(line)
     assert found is not None
     assert found.id == name
+
+
+@given(
+    st.sampled_from([*EXAMPLES.values(), ""]),
+    st.sampled_from([*EXAMPLES.values(), ""]),
+    st.integers(0, 200),
+    st.text(max_size=5),
+)
+def test_the_shape_of_a_line_changes_nothing(line, other, cut, between):
+    message = f"{line[cut:]}{between}{other}"
+    shape = shaped(message.encode("utf-8", "replace"))
+    assert taxonomy().classify(message, shape) == taxonomy().classify(message)
 
 
 @pytest.mark.parametrize(("name", "line"), EXAMPLES.items())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import resources
 from typing import Any
@@ -21,6 +21,7 @@ from apps.logs.domain.shapes import shaped
 
 ROLES = frozenset({"cause", "symptom", "either", "confirm"})
 MAX_CLASSIFIED_CHARS = 4096
+MAX_SHAPES = 4_000
 
 # Lower-case pieces without digits; every literal of the taxonomy contains one (a test checks it).
 ANCHORS = (
@@ -86,20 +87,38 @@ class Taxonomy:
     version: int
     classes: Mapping[str, FaultClass]
     by_anchor: Mapping[str, Mapping[str, tuple[FaultClass, ...]]]
+    _by_shape: dict[bytes, tuple[FaultClass, ...]] = field(default_factory=dict, compare=False)
 
-    def classify(self, message: str) -> FaultClass | None:
+    def classify(self, message: str, shape: bytes | None = None) -> FaultClass | None:
         """The class of one message (prefixes already stripped), or None.
 
         Of several classes that match, the highest match_priority, then specificity, wins.
-        Cost: about 10 microseconds.
+        shape: of the message (shapes.py), if it is known: a thousand ranks that fail say the same
+        but for numbers, and what may fit is then looked for once.
+        Cost: about 10 microseconds; 5 for a shape that was seen before.
         """
         text = message[:MAX_CLASSIFIED_CHARS]
         if is_advice(text):
             text = _ADVICE.split(text, maxsplit=1)[0]
-        matching = [f for f in self._candidates(text) if any(r.search(text) for r in f.regexes)]
+        maybe = self._candidates(text) if shape is None else self._of_shape(text, shape)
+        matching = [f for f in maybe if any(r.search(text) for r in f.regexes)]
         if matching:
             return max(matching, key=lambda f: (f.match_priority, f.specificity))
         return self.classes.get("py_exception") if _EXCEPTION.match(text) else None
+
+    def _of_shape(self, text: str, shape: bytes) -> Iterable[FaultClass]:
+        """The same: a literal can stand only where its shape does."""
+        maybe = self._by_shape.get(shape)
+        if maybe is None:
+            if len(self._by_shape) >= MAX_SHAPES:
+                self._by_shape.clear()
+            maybe = self._by_shape[shape] = tuple(
+                fault
+                for fault in self.classes.values()
+                if any(shaped(literal.encode()) in shape for literal in fault.literals)
+            )
+        likely = [fault for fault in maybe if any(one in text for one in fault.literals)]
+        return likely if len(likely) < 2 else self._candidates(text)
 
     def _candidates(self, text: str) -> Iterable[FaultClass]:
         lowered = text.lower()

@@ -218,8 +218,10 @@ def _has_no_row(lines: LineColumns, number: int) -> bool:
 
 
 def _event_row(batch: _Batch, source_id: int, lines: LineColumns, number: int) -> tuple[Any, ...]:
-    line, message = lines.line(number), lines.message(number)
-    fault = taxonomy().classify(message)
+    line, at = lines.line(number), int(lines.message_at[number])
+    if not line.text.isascii():
+        at = len(line.text.encode("utf-8", "replace")[:at].decode("utf-8", "replace"))
+    fault = taxonomy().classify(line.text[at:], lines.message_shape(number))
     return (
         batch.run_id,
         source_id,
@@ -233,7 +235,7 @@ def _event_row(batch: _Batch, source_id: int, lines: LineColumns, number: int) -
         line.severity,
         line.step,
         fault.id if fault is not None else None,
-        len(line.text) - len(message),
+        at,
         line.text[:MAX_EVENT_CHARS],
     )
 

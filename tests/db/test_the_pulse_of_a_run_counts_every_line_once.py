@@ -6,6 +6,7 @@ import pytest
 from apps.logs import search
 from apps.logs.records import LogQuery
 from apps.logs.store import read_lines
+from apps.logs.store.chunkquery import where_of
 from tests.log_batches import RUN, send
 
 pytestmark = pytest.mark.django_db
@@ -75,3 +76,26 @@ def test_a_run_without_lines_has_one_empty_bucket():
     pulse, matrix = (f(RUN, None, None, None, 9) for f in (search.pulse, search.rank_matrix))
     assert (pulse.counts.sum(), len(pulse.edges_ns), pulse.nodes) == (0, 2, {})
     assert matrix.worst.shape == (0, 1)
+
+
+def nodes_asked(**query):
+    """Conditions on the node with which chunks are looked for."""
+    where = where_of(LogQuery(RUN, **query), query.get("rank_spans", ()))
+    return [value for test, value in zip(where.tests, where.values, strict=True) if "node" in test]
+
+
+def test_chunks_of_a_rank_are_looked_for_on_its_nodes():
+    two_nodes()
+    send(line(3, 7) + line(90, 5), node="c", batch_id="c1")
+    assert nodes_asked(attempt=0, rank_spans=((0, 0),)) == ["a"]
+    assert sorted(nodes_asked(attempt=0, rank_spans=((5, 6),))[0]) == ["b", "c"]
+    assert nodes_asked(rank_spans=((7, 7),)) == ["c"]
+    assert nodes_asked(rank_spans=((3, 3),)) == [[]]
+    assert nodes_asked(rank_spans=((0, 99),)) == []
+
+
+def test_a_rank_that_speaks_first_within_a_known_hour_is_found():
+    two_nodes()
+    send(line(2, 3), node="a", offset=900, batch_id="a3", local_rank=3, source="3.log")
+    page = read_lines(LogQuery(RUN, ranks=(3,)))
+    assert [entry.node for entry in page.lines] == ["a"]

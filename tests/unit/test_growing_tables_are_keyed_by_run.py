@@ -7,10 +7,10 @@ from django.db import models
 OURS = [model for model in apps.get_models() if model.__module__.startswith("apps.")]
 SMALL = {
     "Run", "ProjectNames", "Node", "ApiToken", "LoginLink", "Recipient",
-    "LabelRules", "SeenLabels", "Refusal",
+    "LabelRules", "SeenLabels", "Refusal", "KeepRule", "Note", "OrdinaryTemplate",
 }  # fmt: skip
-"""One row (or a fixed number) a run, project, node, token or person: these do not grow with the
-data."""
+"""One row (or a fixed number) a run, project, node, token or person, or what a whole project has in
+common: these do not grow with the data."""
 OF_NODES = {"NodeEventRow"}
 """Events of nodes belong to no run: their key starts with the node."""
 

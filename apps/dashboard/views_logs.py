@@ -159,7 +159,7 @@ def around(request: HttpRequest, key: str) -> HttpResponse:
 
 @require_safe
 def line(request: HttpRequest, key: str) -> HttpResponse:
-    """All of one line, and its bytes in the file where they differ, as JSON."""
+    """All of one line, its bytes in the file where they differ, and its pattern, as JSON."""
     info = run_of(key)
     try:
         found = search.line(info.id, request.GET.get("at", ""))
@@ -167,7 +167,14 @@ def line(request: HttpRequest, key: str) -> HttpResponse:
         return json_response({"error": str(error)}, status=400)
     if found is None:
         return json_response({"error": "the line is not stored any more"}, status=404)
-    return json_response({"text": found[0].text, "original": log_feed.as_bytes(*found)})
+    text = found[0].text
+    return json_response(
+        {
+            "text": text,
+            "original": log_feed.as_bytes(*found),
+            "template": search.template_of(info.id, text),
+        }
+    )
 
 
 @require_safe

@@ -9,6 +9,7 @@ from itertools import chain
 from apps.logs import store
 from apps.logs.domain.cursor import MAX_INT64, MIN_INT64, BadCursor, pack_cursor, unpack_cursor
 from apps.logs.domain.paging import file_key
+from apps.logs.domain.templatematch import templates_of
 from apps.logs.domain.timeline import (
     axis_of,
     hours_of,
@@ -79,6 +80,12 @@ def line(run_id: int, cursor: str) -> tuple[LogEntry, bytes] | None:
         return store.line_of(run_id, unpack_cursor(cursor))
     except ValueError as error:
         raise _no_line() from error
+
+
+def template_of(run_id: int, text: str) -> int | None:
+    """The template that a line of the run was counted under; None if that is not known."""
+    found = (one for one in templates_of(text) if store.template_texts(run_id, (one,)))
+    return next(found, None)
 
 
 def _no_line() -> BadCursor:

@@ -39,10 +39,13 @@ export function toggle(line, page) {
   return panel;
 }
 
-/** All of the line, and its bytes where they are not its text. */
+/** All of the line, its bytes where they are not its text, and its pattern. */
 async function whole(line, page, panel) {
-  const { text, original } = await json(`${page.urls.line}?at=${line.dataset.at}`).catch(() => ({}));
+  const { text, original, template } = await json(`${page.urls.line}?at=${line.dataset.at}`).catch(() => ({}));
   if (line.querySelector(".cut") && text) line.querySelector(".tx").replaceChildren(text);
+  const pattern = panel.querySelector("[data-do=template]");
+  pattern.hidden = !template;
+  pattern.dataset.template = template;
   if (!original) return;
   const box = panel.querySelector("[data-original]");
   box.querySelector("pre").textContent = original;
@@ -55,6 +58,10 @@ const DO = {
   rank: (line, page) => page.go({ rank: line.dataset.rank, at: line.dataset.at }),
   node: (line, page) => page.go({ node: line.dataset.node, at: line.dataset.at }),
   source: (line, page) => page.go({ source: line.dataset.source.replace(/#\d+$/, ""), at: line.dataset.at }),
+  template: (line, page, panel) => {
+    const { template } = panel.querySelector("[data-do=template]").dataset;
+    page.go({ template, at: line.dataset.at });
+  },
   near: (line, page) => {
     const ms = Number(line.dataset.ns.slice(0, -6));
     page.go({ q: "", from: iso(ms - NEAR_MS), to: iso(ms + NEAR_MS), at: line.dataset.at });

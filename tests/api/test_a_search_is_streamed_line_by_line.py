@@ -93,8 +93,17 @@ def test_a_long_line_is_cut_in_the_list_and_given_whole(operator, incident):
     (row,) = rows(stream(operator))
     assert row["cut"] == len(text) - 20_000
     found = json.loads(operator.get(PATH + "line", {"at": row["at"]}).content)
-    assert found == {"text": text, "original": ""}
+    assert (found["text"], found["original"]) == (text, "")
     assert operator.get(PATH + "line", {"at": "x"}).status_code == 400
+
+
+def test_a_line_leads_to_the_lines_of_its_pattern(operator, incident):
+    told()
+    tell(line(30, 0, "checkpoint of step 30 saved"), offset=5_000)
+    (row,) = rows(stream(operator, q="checkpoint"))
+    template = json.loads(operator.get(PATH + "line", {"at": row["at"]}).content)["template"]
+    (found,) = rows(stream(operator, q=f"template:{template}"))
+    assert found["at"] == row["at"]
 
 
 def test_the_pulse_counts_every_line(operator, incident):
@@ -126,7 +135,7 @@ def test_a_download_holds_every_line_and_its_number(operator, incident):
     assert (len(text), text[-1]) == (451, "# 450 lines")
     assert 'filename="boom-attempt-0.txt"' in answer["Content-Disposition"]
     lines = b"".join(operator.get(PATH + "download", {"format": "ndjson"})).splitlines()
-    assert json.loads(lines[-1]) == {"end": True, "lines": 450, "cut": False}
+    assert json.loads(lines[-1]) == {"kind": "end", "lines": 450, "cut": False}
 
 
 def test_a_download_that_is_cut_says_so(operator, incident, monkeypatch):

@@ -34,6 +34,11 @@ def of_templates(texts: Texts, templates: Collection[int]) -> NDArray[np.bool_]:
     return wanted[shape]
 
 
+def templates_of(text: str) -> tuple[int, ...]:
+    """Templates that a line may have been counted under, the likeliest first."""
+    return tuple(dict.fromkeys(template_id(message) for message in _messages(text)))
+
+
 def _messages(text: str) -> Iterator[str]:
     """The text without prefixes, as a rank file and as a console; then as it is."""
     clock = Clock(0)

@@ -16,6 +16,7 @@ from apps.logs.store.reading import (
 )
 from apps.logs.store.searching import read_lines, scan_lines
 from apps.logs.store.stepclocks import clocks
+from apps.logs.store.templates import template_texts
 from apps.logs.store.triage import (
     event_rows,
     look_again_ns,
@@ -50,5 +51,6 @@ __all__ = [
     "source_count",
     "sources",
     "take_triage",
+    "template_texts",
     "write_lines",
 ]

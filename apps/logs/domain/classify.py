@@ -89,25 +89,25 @@ class Taxonomy:
     by_anchor: Mapping[str, Mapping[str, tuple[FaultClass, ...]]]
     _by_shape: dict[bytes, tuple[FaultClass, ...]] = field(default_factory=dict, compare=False)
 
-    def classify(self, message: str, shape: bytes | None = None) -> FaultClass | None:
+    def classify(self, message: str) -> FaultClass | None:
         """The class of one message (prefixes already stripped), or None.
 
         Of several classes that match, the highest match_priority, then specificity, wins.
-        shape: of the message (shapes.py), if it is known: a thousand ranks that fail say the same
-        but for numbers, and what may fit is then looked for once.
-        Cost: about 10 microseconds; 5 for a shape that was seen before.
+        A thousand ranks that fail say the same but for numbers: what may fit is looked for once a
+        shape (shapes.py). Cost: about 10 microseconds; 5 for a shape that was seen before.
         """
         text = message[:MAX_CLASSIFIED_CHARS]
         if is_advice(text):
             text = _ADVICE.split(text, maxsplit=1)[0]
-        maybe = self._candidates(text) if shape is None else self._of_shape(text, shape)
-        matching = [f for f in maybe if any(r.search(text) for r in f.regexes)]
+        likely = self._likely(text)
+        matching = [f for f in likely if any(r.search(text) for r in f.regexes)]
         if matching:
             return max(matching, key=lambda f: (f.match_priority, f.specificity))
         return self.classes.get("py_exception") if _EXCEPTION.match(text) else None
 
-    def _of_shape(self, text: str, shape: bytes) -> Iterable[FaultClass]:
-        """The same: a literal can stand only where its shape does."""
+    def _likely(self, text: str) -> Iterable[FaultClass]:
+        """Classes with a literal in the text: it can stand only where its shape does."""
+        shape = shaped(text.encode("utf-8", "replace"))
         maybe = self._by_shape.get(shape)
         if maybe is None:
             if len(self._by_shape) >= MAX_SHAPES:

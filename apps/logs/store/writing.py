@@ -221,7 +221,7 @@ def _event_row(batch: _Batch, source_id: int, lines: LineColumns, number: int) -
     line, at = lines.line(number), int(lines.message_at[number])
     if not line.text.isascii():
         at = len(line.text.encode("utf-8", "replace")[:at].decode("utf-8", "replace"))
-    fault = taxonomy().classify(line.text[at:], lines.message_shape(number))
+    fault = taxonomy().classify(line.text[at:])
     return (
         batch.run_id,
         source_id,

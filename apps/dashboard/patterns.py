@@ -11,6 +11,7 @@ from apps.core.records import Severity
 from apps.logs.domain.patterns import GoodHour, Pattern, Since
 from apps.logs.domain.rankbits import spans_of
 from apps.logs.domain.ranksets import say_ranks
+from apps.logs.domain.templates import OTHER
 from apps.logs.patterns import PatternQuery, read_patterns
 
 NS = 10**9
@@ -29,7 +30,8 @@ SINCE = {
 class Shown:
     """One pattern. pieces: (whether it varies, text). absent: spans of ranks, "" if most are.
 
-    lead_s: how long the first rank was alone, None if no other said it. query: of its lines.
+    lead_s: how long the first rank was alone, None if no other said it. query: of its lines, "" if
+    they cannot be told from others.
     """
 
     one: Pattern
@@ -49,6 +51,7 @@ def shown(one: Pattern, attempt: int, ranks: int) -> Shown:
     count, missing = one.ranks.bit_count(), ranks & ~one.ranks
     most = count * 2 > ranks.bit_count()
     ids = ",".join(str(template) for template in one.templates[:MAX_IDS])
+    asked = [("attempt", str(attempt)), ("q", f"template:{ids}")]
     return Shown(
         one=one,
         level=Severity(one.worst).name.lower(),
@@ -59,7 +62,7 @@ def shown(one: Pattern, attempt: int, ranks: int) -> Shown:
         absent=say_some(missing) if most else "",
         absent_count=missing.bit_count() if most else 0,
         lead_s=None if one.lead_ns is None else one.lead_ns / NS,
-        query="?" + urlencode([("attempt", str(attempt)), ("q", f"template:{ids}")]),
+        query="" if OTHER in one.templates else "?" + urlencode(asked),
     )
 
 

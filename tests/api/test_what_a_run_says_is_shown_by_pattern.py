@@ -131,3 +131,11 @@ def test_the_page_of_an_incident_shows_what_was_new(operator, run_id):
 def test_an_incident_of_a_run_without_logs_has_no_such_block(operator, incident):
     text = operator.get(reverse("incident", args=[incident.id])).content.decode()
     assert "New in the logs" not in text
+
+
+def test_lines_that_are_not_told_apart_have_no_link(operator, db, monkeypatch):
+    monkeypatch.setattr("apps.logs.store.templates.MAX_TEMPLATES", 1)
+    broken_run()
+    text = page(operator)
+    assert "(lines of further templates, which are not told apart)" in text
+    assert text.count("q=template%3A") == 1

@@ -159,7 +159,10 @@ def around(request: HttpRequest, key: str) -> HttpResponse:
 
 @require_safe
 def line(request: HttpRequest, key: str) -> HttpResponse:
-    """All of one line, its bytes in the file where they differ, and its pattern, as JSON."""
+    """All of one line, its bytes in the file where they differ, and its pattern, as JSON.
+
+    The pattern's number is text: a browser would round it.
+    """
     info = run_of(key)
     try:
         found = search.line(info.id, request.GET.get("at", ""))
@@ -168,11 +171,12 @@ def line(request: HttpRequest, key: str) -> HttpResponse:
     if found is None:
         return json_response({"error": "the line is not stored any more"}, status=404)
     text = found[0].text
+    template = search.template_of(info.id, text)
     return json_response(
         {
             "text": text,
             "original": log_feed.as_bytes(*found),
-            "template": search.template_of(info.id, text),
+            "template": None if template is None else str(template),
         }
     )
 

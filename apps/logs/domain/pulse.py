@@ -10,6 +10,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -198,8 +200,10 @@ def unpack_all(bodies: Sequence[bytes]) -> list[PulseStack]:
         ) from error
 
 
+@lru_cache(maxsize=256)
 def _size(ranks: int) -> int:
-    return sum(np.dtype(kind).itemsize * int(np.prod(shape)) for kind, shape in _fields(ranks))
+    """Bytes of a block with so many ranks."""
+    return sum(np.dtype(kind).itemsize * prod(shape) for kind, shape in _fields(ranks))
 
 
 def _fields(ranks: int) -> tuple[tuple[str, tuple[int, ...]], ...]:
@@ -213,7 +217,7 @@ def _stack(count: int, numbers: Sequence[int], payloads: Sequence[bytes]) -> Pul
     columns: list[NDArray[Any]] = []
     at = 0
     for kind, shape in _fields(count):
-        width = np.dtype(kind).itemsize * int(np.prod(shape))
+        width = np.dtype(kind).itemsize * prod(shape)
         part = np.ascontiguousarray(rows[:, at : at + width]).view(kind)
         columns.append(part.reshape(len(numbers), *shape))
         at += width

@@ -243,8 +243,9 @@ def _grouped(
     read_line: Callable[[bytes], tuple[Group, Mapping[str, int]]],
 ) -> ColumnBatch | None:
     """The lines by place; each kind is read exactly, once."""
-    kinds: dict[bytes, int] = {}
-    kind = np.array([kinds.setdefault(one, len(kinds)) for one in parts.kinds])
+    kinds = {one: number for number, one in enumerate(dict.fromkeys(parts.kinds))}
+    count = len(parts.kinds)
+    kind = np.fromiter(map(kinds.__getitem__, parts.kinds), dtype=np.int64, count=count)
     if len(kinds) > MAX_KINDS:
         return None
     lines = np.bincount(kind)

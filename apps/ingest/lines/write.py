@@ -121,6 +121,7 @@ def _parsed(
         names = [name if name in ends else OTHERS for name in names]
         ends |= logs.end_offsets(envelope.run_id, attempt, node, [OTHERS])
     known = logs.contexts(envelope.run_id, attempt, node, names)
+    shared = {name for name, times in Counter(names).items() if times > 1}
     metas = []
     for name, group in zip(names, groups, strict=True):
         meta = SegmentMeta(
@@ -133,7 +134,8 @@ def _parsed(
             carry=known[name, 0].carry if (name, 0) in known else None,
         )
         metas.append(meta)
-        ends[name] = meta.offset + _size(group)
+        if name in shared:
+            ends[name] = meta.offset + _size(group)
     return _read(metas, groups)
 
 

@@ -97,6 +97,13 @@ def test_a_long_line_is_cut_in_the_list_and_given_whole(operator, incident):
     assert operator.get(PATH + "line", {"at": "x"}).status_code == 400
 
 
+def test_a_line_that_was_no_text_is_given_as_it_stood_in_its_file(operator, incident):
+    tell(b"2026-11-29 12:00:02 a\xff\x1b[31mb\n")
+    (row,) = rows(stream(operator))
+    found = json.loads(operator.get(PATH + "line", {"at": row["at"]}).content)
+    assert found["original"] == "2026-11-29 12:00:02 a\\xff\\x1b[31mb"
+
+
 def test_a_line_leads_to_the_lines_of_its_pattern(operator, incident):
     told()
     tell(line(30, 0, "checkpoint of step 30 saved"), offset=5_000)

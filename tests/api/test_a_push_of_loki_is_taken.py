@@ -148,6 +148,14 @@ def test_a_wrong_token_is_refused(client, valkey, db):
     assert (answer.status_code, answer["Content-Type"]) == (401, "text/plain")
 
 
+def test_commit_mode_answers_after_the_lines_of_all_runs_are_in(push, settings):
+    settings.INGEST_ACK = "commit"
+    body = loki_json((LABELS, [[AT, "a"]]), (LABELS | {"run": "s"}, [[AT, "b"]]))
+    assert [push(body).status_code for _ in range(2)] == [204, 204]
+    texts = [[e.text for e in read_lines(LogQuery(runs.ensure_run(run))).lines] for run in "rs"]
+    assert texts == [["a"], ["b"]]
+
+
 def test_a_tenant_is_the_project(push, written):
     push(loki_json((LABELS, [[AT, "x"]])), **{"X-Scope-OrgID": "team-a"})
     written("r")

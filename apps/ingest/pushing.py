@@ -101,28 +101,32 @@ def take(request: HttpRequest, actor: Actor, push: Push, encoding: str) -> Outco
         table = labelling.table_of(said.project)
         found = sort(push.parse(body), table, said)
         packed = {run: _packed(batch) for run, batch in found.batches.items()}
-    given = request.headers.get("X-Batch-Id")
-    content = hashlib.sha256(body).digest()
-    envelopes = [
-        Envelope(
-            version=1,
-            batch_id=batch_id(given, endpoint=push.door, run_key=run, body=content),
-            endpoint=ENDPOINT,
-            encoding="zstd",
-            run_id=run_id_of(run),
-            run_key=run,
-            token=actor.name,
-            received_ns=now_ns(),
-            body=data,
-        )
-        for run, data in packed.items()
-    ]
+    seed = (request.headers.get("X-Batch-Id"), hashlib.sha256(body).digest())
+    envelopes = [_envelope(push.door, actor, run, data, seed) for run, data in packed.items()]
     services.accept_all(envelopes, sender=actor)
     if found.refused:
         count = labels_store.count_refused
         count(actor.token_id or 0, actor.name, push.door, now_ns(), found.refused)
     _note(said.project, push.door, actor.name, found.seen)
     return Outcome(found.accepted(), found.refused)
+
+
+def _envelope(
+    door: str, actor: Actor, run: str, data: bytes, seed: tuple[str | None, bytes]
+) -> Envelope:
+    """The lines of one run. seed: the batch id that was given, the hash of the whole body."""
+    given, content = seed
+    return Envelope(
+        version=1,
+        batch_id=batch_id(given, endpoint=door, run_key=run, body=content),
+        endpoint=ENDPOINT,
+        encoding="zstd",
+        run_id=run_id_of(run),
+        run_key=run,
+        token=actor.name,
+        received_ns=now_ns(),
+        body=data,
+    )
 
 
 def _packed(batch: entries.EntryBatch) -> bytes:

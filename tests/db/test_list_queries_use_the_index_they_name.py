@@ -15,8 +15,9 @@ from tests.query_plans import plan_of
 GROWN = """
 INSERT INTO runs_run (id, key, project, config, created_at)
   SELECT r, 'run-' || r, '', '{}', now() FROM generate_series(1, 500) r;
-INSERT INTO runs_attempt (run_id, number, started_ns, summary, failed)
-  SELECT r, a, 1, '{}', false FROM generate_series(1, 500) r, generate_series(0, 9) a;
+INSERT INTO runs_attempt (run_id, number, started_ns, summary, failed, last_ns, exit_code)
+  SELECT r, a, 1, '{}', false, r, CASE WHEN a = 9 THEN 0 END
+  FROM generate_series(1, 500) r, generate_series(0, 9) a;
 INSERT INTO runs_launch (run_id, slot, launch, attempt, started_ns)
   SELECT 1, 'torchrun:' || n, 'launch-' || a, a, 1
   FROM generate_series(1, 200) n, generate_series(0, 9) a;
@@ -52,6 +53,7 @@ CASES = [
     (runs.keys, ([1, 2],), ["runs_run_pkey"]),
     (runs.list_runs, (10, 99), ["runs_run_pkey"]),
     (runs.attempts, (1,), ["runs_attempt_pkey"]),
+    (runs.ended_well, (400, 20), ["ix_attempt_ended_well"]),
     (runs.attempt, (1, 0), ["runs_attempt_pkey"]),
     (runs.attempt, (1, None), ["runs_attempt_pkey"]),
     (runs.launch_attempt, (1, LAUNCH), ["runs_launch_pkey"]),

@@ -103,7 +103,7 @@ class ShapedTexts:
     @cached_property
     def joined(self) -> bytes:
         """The shapes, each with a newline behind it."""
-        return b"".join([b"%s\n" % shape for shape in self.shapes])
+        return b"\n".join([*self.shapes, b""])
 
     @cached_property
     def order(self) -> NDArray[np.int64]:

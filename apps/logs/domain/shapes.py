@@ -49,4 +49,6 @@ def apart(texts: Sequence[bytes]) -> tuple[NDArray[np.int32], list[bytes], bytes
 
 def digit_counts(shapes: list[bytes]) -> NDArray[np.int64]:
     """How many digits the lines of each shape have."""
-    return np.array([shape.count(b"0") for shape in shapes], dtype=np.int64)
+    ends = np.cumsum(np.array(list(map(len, shapes)), dtype=np.int64))
+    zeros = np.flatnonzero(np.frombuffer(b"".join(shapes), dtype=np.uint8) == ZERO)
+    return np.diff(np.searchsorted(zeros, ends), prepend=0)

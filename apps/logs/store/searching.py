@@ -266,13 +266,13 @@ def _open(row: ChunkRow, body: bytes, condition: LineFilter) -> _Opened:
         lines = decode_chunk(body)
         return _Opened(row, lines=lines, hit=matching(lines, condition))
     texts = open_texts(body)
+    if condition.of_text_only:
+        hit = texts_match(texts, condition, np.ones(len(texts), dtype=np.bool_))
+        return _Opened(row, lines=decode_chunk(body, texts), hit=hit) if hit.any() else _Opened(row)
     if not all(may_hold(texts, needle) for needle in condition.contains):
         return _Opened(row)
-    if not condition.of_text_only:
-        lines = decode_chunk(body, texts)
-        return _Opened(row, lines=lines, hit=matching(lines, condition))
-    hit = texts_match(texts, condition, np.ones(len(texts), dtype=np.bool_))
-    return _Opened(row, lines=decode_chunk(body, texts), hit=hit) if hit.any() else _Opened(row)
+    lines = decode_chunk(body, texts)
+    return _Opened(row, lines=lines, hit=matching(lines, condition))
 
 
 def entry_of(found: Found) -> LogEntry:

@@ -163,15 +163,7 @@ def read_headers(
         tasks, rests = _strip_tasks(texts)
     if tee:
         local_ranks, rests = _strip_tee(rests)
-    found = _USUAL.findall("\n".join(rests)) if texts else []
-    ranks = [int(outer or inner) if outer or inner else None for outer, *_, inner, _ in found]
-    heads = Headers(
-        time_ns=[clock.iso(row[1], row[2], row[3]) if row[1] else None for row in found],
-        level=[LEVELS.get(row[4]) for row in found],
-        rank=ranks,
-        local_rank=local_ranks,
-        body=[row[6] for row in found],
-    )
+    heads = _usual(rests, local_ranks, clock)
     for number, body in enumerate(heads.body):
         if body[:1] in _MORE or "%|" in body:
             _finish(heads, number, clock, tee)
@@ -179,6 +171,18 @@ def read_headers(
         if heads.rank[number] is None and heads.local_rank[number] is None:
             heads.rank[number] = task
     return heads
+
+
+def _usual(rests: Sequence[str], local_ranks: list[int | None], clock: Clock) -> Headers:
+    """What the usual shapes say, in one go over all lines."""
+    found = _USUAL.findall("\n".join(rests)) if rests else []
+    return Headers(
+        time_ns=[clock.iso(row[1], row[2], row[3]) if row[1] else None for row in found],
+        level=[LEVELS.get(row[4]) for row in found],
+        rank=[int(outer or inner) if outer or inner else None for outer, *_, inner, _ in found],
+        local_rank=local_ranks,
+        body=[row[6] for row in found],
+    )
 
 
 def _strip_tasks(texts: Sequence[str]) -> tuple[dict[int, int], list[str]]:

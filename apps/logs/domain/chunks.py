@@ -21,7 +21,7 @@ import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -29,8 +29,10 @@ import zstandard
 from numpy.typing import NDArray
 
 from apps.core.errors import AppError
-from apps.core.records import LogLine, Severity
-from apps.logs.domain import oldchunks, sieve
+from apps.core.records import LogLine
+from apps.logs.domain import oldchunks
+from apps.logs.domain.chunkheads import ChunkHeader as ChunkHeader
+from apps.logs.domain.chunkheads import header_of
 from apps.logs.domain.chunktexts import (
     PlainTexts,
     ShapedTexts,
@@ -52,20 +54,12 @@ MAGIC = b"LC"
 LEVEL = 1
 MAX_LINES = 1 << 20
 MAX_PAYLOAD_BYTES = 64 * 1024 * 1024
-SEVERITIES = (
-    Severity.DEBUG,
-    Severity.INFO,
-    Severity.WARNING,
-    Severity.ERROR,
-    Severity.CRITICAL,
-)
 COLUMNS, SHAPES, LINES, DIGITS, ORIGINALS = range(1, 6)
 _HEAD = struct.Struct("<2sBB")
 _SECTION = struct.Struct("<BII")
 _U32 = struct.Struct("<I")
 _FACTORS = (1_000_000_000, 1_000_000, 1_000, 1)
 
-Key = tuple[int, int, int]
 T = TypeVar("T")
 Sections = dict[int, bytes]
 Frames = dict[int, tuple[bytes, int]]
@@ -73,24 +67,6 @@ Frames = dict[int, tuple[bytes, int]]
 
 class BadChunk(AppError):
     """Stored bytes that are no chunk of a known version."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkHeader:
-    """What is known of a chunk without decompressing it.
-
-    first, last: smallest and largest (time_ns, rank, seq); rank -1 = none. by_severity: lines of
-    DEBUG, INFO, WARNING, ERROR, CRITICAL. ranks: ascending, -1 if some line has none.
-    text_bytes: UTF-8 bytes of all texts. sieve: which texts can be in it (sieve.py).
-    """
-
-    lines: int
-    first: Key
-    last: Key
-    by_severity: tuple[int, ...]
-    ranks: tuple[int, ...]
-    text_bytes: int
-    sieve: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -199,7 +175,7 @@ def encode_chunk(
         for (name, section), frame in zip(sections.items(), frames, strict=True)
     ]
     head = _HEAD.pack(MAGIC, VERSION, len(sections))
-    return _header(lines), b"".join((head, *directory, *frames))
+    return header_of(lines), b"".join((head, *directory, *frames))
 
 
 def _frame(name: int, section: bytes, level: int) -> bytes:
@@ -256,28 +232,6 @@ def _guess(seq: Ints, sizes: Ints) -> Ints:
     guess = np.zeros_like(seq)
     guess[1:] = seq[:-1] + sizes[:-1] + 1
     return guess
-
-
-def _header(lines: LineColumns) -> ChunkHeader:
-    time_ns, rank, seq = lines.time_ns, lines.rank, lines.seq
-    counts = np.bincount(lines.severity, minlength=256)
-    used = np.flatnonzero(np.bincount(lines.shape, minlength=len(lines.shapes)))
-    text_bytes = int(lines.text_bytes.sum())
-    return ChunkHeader(
-        lines=len(seq),
-        first=_edge(lines, np.flatnonzero(time_ns == time_ns.min()), min),
-        last=_edge(lines, np.flatnonzero(time_ns == time_ns.max()), max),
-        by_severity=tuple(int(counts[level]) for level in SEVERITIES),
-        ranks=tuple(int(r) for r in np.unique(rank)),
-        text_bytes=text_bytes,
-        sieve=sieve.build([lines.shapes[at] for at in used.tolist()], text_bytes),
-    )
-
-
-def _edge(lines: LineColumns, numbers: NDArray[np.intp], pick: Callable[..., Any]) -> Key:
-    """Smallest or largest key of the lines of one time."""
-    keys = zip(lines.rank[numbers].tolist(), lines.seq[numbers].tolist(), strict=True)
-    return (int(lines.time_ns[numbers[0]]), *pick(keys))
 
 
 def decode_chunk(body: bytes, texts: Texts | None = None) -> ChunkLines:

@@ -108,8 +108,7 @@ class ShapedTexts:
     @cached_property
     def order(self) -> NDArray[np.int64]:
         """Numbers of the lines, those of a shape together and ascending."""
-        few = len(self.shapes) <= 1 << 16  # then it is sorted by digits of 16 bits
-        return np.argsort(self.shape.astype(np.uint16) if few else self.shape, kind="stable")
+        return by_shape(self.shape)
 
     @cached_property
     def lines_of(self) -> NDArray[np.int64]:

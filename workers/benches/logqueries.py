@@ -25,7 +25,7 @@ from workers.benches.logtape import CorpusOptions
 
 WARM_CALLS = 5
 LAST_LINES = 200
-CONTEXT_LINES = 20
+CONTEXT_LINES = 10
 RANK = 5
 _ALL_CHUNKS = 1_000_000
 

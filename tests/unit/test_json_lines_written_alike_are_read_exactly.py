@@ -39,7 +39,7 @@ LINE = st.fixed_dictionaries(
 
 @pytest.fixture(autouse=True)
 def from_the_start(monkeypatch):
-    monkeypatch.setattr(readings, "_books", {})
+    monkeypatch.setattr(readings._books, "of", {})
     for module in (columns, entrycolumns, parsing):
         monkeypatch.setattr(module, "FEW_BYTES", 1)
 

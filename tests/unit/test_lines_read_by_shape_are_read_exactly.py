@@ -90,7 +90,7 @@ def written(draw):
 
 @pytest.fixture(autouse=True)
 def from_the_start(monkeypatch):
-    monkeypatch.setattr(readings, "_books", {})
+    monkeypatch.setattr(readings._books, "of", {})
     monkeypatch.setattr(parsing, "FEW_BYTES", 1)
 
 

@@ -10,6 +10,7 @@ Plain Python and NumPy.
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle
@@ -335,13 +336,20 @@ def _variants(text: str, at: int) -> Iterator[str]:
         yield whole
 
 
-_books: dict[tuple[bool, bool], ShapeBook] = {}
+class _Books(threading.local):
+    """Each thread learns for itself: no lock, and nothing that another one changes meanwhile."""
+
+    def __init__(self) -> None:
+        self.of: dict[tuple[bool, bool], ShapeBook] = {}
+
+
+_books = _Books()
 
 
 def book(*, tee: bool, tasks_are_ranks: bool) -> ShapeBook:
-    """The readings of this process for files of that kind."""
+    """The readings of this thread for files of that kind."""
     key = (tee, tasks_are_ranks)
-    if key not in _books:
-        _books[key] = ShapeBook(tee=tee, tasks_are_ranks=tasks_are_ranks)
-    _books[key].trim()
-    return _books[key]
+    if key not in _books.of:
+        _books.of[key] = ShapeBook(tee=tee, tasks_are_ranks=tasks_are_ranks)
+    _books.of[key].trim()
+    return _books.of[key]

@@ -20,7 +20,7 @@ from apps.logs.domain.tally import (
     tally,
 )
 from apps.logs.domain.tallyblock import decode_tally, encode_tally
-from apps.logs.domain.templates import MAX_CACHED, masked, template_of_shape
+from apps.logs.domain.templates import MAX_CACHED, OTHER, masked, template_of_shape
 
 MAX_TEMPLATES = 2_000
 """Templates of a run. Lines of further ones are counted under OTHER."""
@@ -70,12 +70,13 @@ def _templates(lines: LineColumns) -> NDArray[np.int64]:
     kinds = lines.shape.astype(np.int64) << 32 | lines.message_at
     _, first, which = np.unique(kinds, return_index=True, return_inverse=True)
     shapes = [lines.message_shape(number) for number in first.tolist()]
-    new = [shape for shape in shapes if shape not in _ids]
+    known = {shape: _ids.get(shape, OTHER) for shape in shapes}
+    new = [shape for shape, template in known.items() if template == OTHER]
+    known.update(zip(new, map(template_of_shape, without_digits(new)), strict=True))
     if len(_ids) + len(new) > MAX_CACHED:
         _ids.clear()
-        new = shapes
-    _ids.update(zip(new, map(template_of_shape, without_digits(new)), strict=True))
-    return np.array([_ids[shape] for shape in shapes], dtype=np.int64)[which]
+    _ids.update((shape, known[shape]) for shape in new)
+    return np.array([known[shape] for shape in shapes], dtype=np.int64)[which]
 
 
 def note_templates(

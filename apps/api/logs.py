@@ -33,7 +33,8 @@ DEFAULT_LINES = 1_000
 class LogsAsk(Schema):
     """run: its key. q: as in the query bar (docs/logs.md). since: a duration before now, such as
     10m. from, to: Unix nanoseconds or RFC 3339, both included. order: oldest or newest first.
-    limit: lines, at most 50,000 an answer. cursor: `next` of the answer before. copies: console copies of rank files too."""
+    limit: lines, at most 50,000 an answer. cursor: `next` of the answer before. copies: console
+    copies of rank files too."""
 
     run: str
     q: str = ""

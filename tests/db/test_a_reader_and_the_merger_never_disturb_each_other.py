@@ -8,7 +8,7 @@ from django.db import connection, transaction
 from apps.logs import keeping
 from apps.logs.domain.merging import MergePolicy
 from apps.logs.domain.paging import file_key
-from apps.logs.store import merging, payloads
+from apps.logs.store import merging, payloads, searching
 from apps.logs.store.context import context_of
 from tests.log_batches import NODE, RUN, numbered, read_all, send, stored
 from tests.log_samples import SEEN_NS
@@ -46,8 +46,8 @@ def batches():
 
 
 @pytest.fixture
-def merged_meanwhile(batches, monkeypatch):
-    """Chunks are merged after the first ones of a reader were opened."""
+def merged_at_first_read(monkeypatch):
+    """Chunks are merged before the first ones of a reader are opened; what came of it."""
     get, merged = payloads.get, []
 
     def merging_get(run_id, places):
@@ -56,13 +56,33 @@ def merged_meanwhile(batches, monkeypatch):
         return get(run_id, places)
 
     monkeypatch.setattr(payloads, "get", merging_get)
+    return merged
+
+
+@pytest.fixture
+def merged_meanwhile(batches, merged_at_first_read):
     yield
-    assert merged[0].chunks == 18
+    assert merged_at_first_read[0].chunks == 18
 
 
 @pytest.mark.parametrize("newest_first", [False, True])
 def test_a_page_that_is_read_meanwhile_misses_and_repeats_nothing(merged_meanwhile, newest_first):
     assert stored(limit=100, newest_first=newest_first) == (LINES[::-1] if newest_first else LINES)
+
+
+@pytest.mark.parametrize("newest_first", [False, True])
+def test_chunks_of_one_time_that_are_merged_unseen_are_read(
+    merged_at_first_read, monkeypatch, newest_first
+):
+    """The larger chunk has the newest number: it must lie behind the place of the reader."""
+    monkeypatch.setattr(searching, "ROWS", (2,))
+    for node, batches in (("gpu-a01", 2), ("gpu-b02", 4), ("gpu-c03", 2)):
+        for number in range(batches):
+            text = numbered(3 * number, 3 * number + 3)
+            send(text, offset=24 * number, batch_id=f"{node}-{number}", node=node)
+    lines = read_all(limit=100, newest_first=newest_first)
+    assert merged_at_first_read[0].chunks == 3
+    assert len({(line.node, line.text) for line in lines}) == len(lines) == 24
 
 
 def test_the_context_of_a_line_that_is_read_meanwhile_is_whole(merged_meanwhile):

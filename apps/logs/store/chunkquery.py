@@ -138,7 +138,8 @@ class Step:
 
 
 def rows_of(where: Where, step: Step) -> list[ChunkRow]:
-    """Chunks by first time (newest first: by last time, descending).
+    """Chunks by first time (newest first: by last time, descending); at equal times by id upwards,
+    both ways, so that a chunk that others were merged into meanwhile lies ahead.
 
     -- uses ix_chunk_first, ix_chunk_last, ix_chunk_node
     """
@@ -147,11 +148,11 @@ def rows_of(where: Where, step: Step) -> list[ChunkRow]:
     further, values = "", list(where.values)
     if step.behind is not None:
         # Two conditions: the first alone is one that the index serves.
-        further = f" AND {name} {test}= %s AND ({name}, chunk_id) {test} (%s, %s)"
+        further = f" AND {name} {test}= %s AND ({name} {test} %s OR chunk_id > %s)"
         values += [step.behind[0], *step.behind]
     sql = f"""
         SELECT {columns} FROM logs_chunk WHERE {where.sql}{further}
-         ORDER BY {name} {order}, chunk_id {order} LIMIT %s
+         ORDER BY {name} {order}, chunk_id LIMIT %s
     """  # noqa: S608 - names and conditions of this module
     return [ChunkRow(*row) for row in query_bytes(sql, [*values, step.size])]
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from apps.logs.domain.assemble import EventRow, assemble
-from apps.logs.domain.classify import taxonomy
-from apps.logs.domain.columns import LineColumns
-from apps.logs.domain.first_failure import first_failure
-from apps.logs.domain.parsing import parse_segment
-from apps.logs.domain.ranks import fold_lines, fold_placements
-from apps.logs.domain.segments import ParsedSegment, SegmentMeta
+from apps.logs.domain.reading.columns import LineColumns
+from apps.logs.domain.reading.parsing import parse_segment
+from apps.logs.domain.reading.segments import ParsedSegment, SegmentMeta
+from apps.logs.domain.triage.assemble import EventRow, assemble
+from apps.logs.domain.triage.classify import taxonomy
+from apps.logs.domain.triage.first_failure import first_failure
+from apps.logs.domain.triage.ranks import fold_lines, fold_placements
 from tests import servers
 from workers.demo import recordings
 

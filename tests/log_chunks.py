@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from apps.logs.domain.chunks import decode_chunk, encode_chunk
-from apps.logs.domain.table import LineTable
+from apps.logs.domain.chunk.chunks import decode_chunk, encode_chunk
+from apps.logs.domain.reading.table import LineTable
 
 
 def table_of(texts, **columns):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from apps.logs.domain.parsing import parse_segment
-from apps.logs.domain.segments import ParsePolicy, SegmentMeta
+from apps.logs.domain.reading.parsing import parse_segment
+from apps.logs.domain.reading.segments import ParsePolicy, SegmentMeta
 
 SEEN_NS = 1_795_982_000_000_000_000  # 2026-11-29 19:53:20 UTC
 S = 1_000_000_000

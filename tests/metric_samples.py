@@ -8,8 +8,8 @@ import numpy as np
 
 from apps.core.records import MetricRow
 from apps.ingest.wandb.parse import decode, read_records
-from apps.logs.domain.parsing import parse_segment
-from apps.logs.domain.segments import SegmentMeta
+from apps.logs.domain.reading.parsing import parse_segment
+from apps.logs.domain.reading.segments import SegmentMeta
 from apps.metrics.domain import rank_outlier
 from apps.metrics.domain.rank_outlier import RankPolicy, RankState
 from apps.metrics.domain.rank_words import RankCase

@@ -12,7 +12,7 @@ from apps.api.lookup import Attempt, run_of
 from apps.core.clock import now_ns
 from apps.incidents import store as incidents
 from apps.logs import retention
-from apps.logs.domain.retention import KeepRule, plan
+from apps.logs.domain.chunk.retention import KeepRule, plan
 from apps.logs.store import expiring
 from apps.runs import store as runs
 

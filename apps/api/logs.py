@@ -19,9 +19,9 @@ from apps.core.errors import AppError
 from apps.core.places import SEARCHES, streamed
 from apps.core.times import TIMES, read_time_ns
 from apps.logs import search
-from apps.logs.domain.logql import duration_ns
-from apps.logs.domain.querytext import parse_query
-from apps.logs.domain.ranksets import BadQuery
+from apps.logs.domain.query.logql import duration_ns
+from apps.logs.domain.query.querytext import parse_query
+from apps.logs.domain.query.ranksets import BadQuery
 from apps.logs.fields import fields_of
 from apps.logs.records import LogQuery, Scanned
 from apps.runs import store as runs

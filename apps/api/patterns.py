@@ -15,9 +15,9 @@ from apps.core.http import json_response
 from apps.core.records import Severity
 from apps.core.times import TIMES, read_time_ns
 from apps.incidents import store as incidents
-from apps.logs.domain.patterns import Pattern
-from apps.logs.domain.rankbits import spans_of
-from apps.logs.domain.ranksets import parse_ranks, say_ranks
+from apps.logs.domain.pattern.patterns import Pattern
+from apps.logs.domain.pattern.rankbits import spans_of
+from apps.logs.domain.query.ranksets import parse_ranks, say_ranks
 from apps.logs.patterns import PatternQuery, read_patterns
 from apps.runs import store as runs
 

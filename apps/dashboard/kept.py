@@ -8,7 +8,7 @@ from django.http import QueryDict
 
 from apps.core.errors import AppError
 from apps.core.words import whole
-from apps.logs.domain.retention import KeepRule
+from apps.logs.domain.chunk.retention import KeepRule
 
 GIB = 1 << 30
 

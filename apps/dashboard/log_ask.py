@@ -12,8 +12,8 @@ from django.utils.http import urlencode
 
 from apps.core.records import Severity
 from apps.core.words import whole
-from apps.logs.domain.querytext import QueryText, parse_query, say_query
-from apps.logs.domain.ranksets import BadQuery
+from apps.logs.domain.query.querytext import QueryText, parse_query, say_query
+from apps.logs.domain.query.ranksets import BadQuery
 
 NEWEST, OLDEST = "newest", "oldest"
 _NO_CONDITION: dict[str, dict[str, Any]] = {

@@ -11,7 +11,7 @@ from apps.core.database import is_trouble
 from apps.core.errors import AppError
 from apps.core.records import Severity
 from apps.logs import search
-from apps.logs.domain.marks import Marker, stamp_of
+from apps.logs.domain.query.marks import Marker, stamp_of
 from apps.logs.records import LogEntry, Scanned
 
 MAX_SHOWN_CHARS = 20_000

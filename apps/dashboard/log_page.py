@@ -13,10 +13,10 @@ from apps.incidents import store as incidents
 from apps.incidents.domain.incident import IncidentInfo
 from apps.incidents.store import IncidentQuery
 from apps.logs import search
-from apps.logs.domain.cursor import pack_cursor, unpack_cursor
-from apps.logs.domain.marks import Marker, fault_at, marker
-from apps.logs.domain.querytext import QueryText, parse_query, say_query
-from apps.logs.domain.ranksets import BadQuery, say_ranks
+from apps.logs.domain.query.cursor import pack_cursor, unpack_cursor
+from apps.logs.domain.query.marks import Marker, fault_at, marker
+from apps.logs.domain.query.querytext import QueryText, parse_query, say_query
+from apps.logs.domain.query.ranksets import BadQuery, say_ranks
 from apps.logs.records import LogQuery
 from apps.runs.records import AttemptInfo, RunInfo
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from django.utils.http import urlencode
 
 from apps.core.records import Severity
-from apps.logs.domain.patterns import GoodHour, Pattern, Since
-from apps.logs.domain.rankbits import spans_of
-from apps.logs.domain.ranksets import say_ranks
-from apps.logs.domain.templates import OTHER
+from apps.logs.domain.pattern.patterns import GoodHour, Pattern, Since
+from apps.logs.domain.pattern.rankbits import spans_of
+from apps.logs.domain.pattern.templates import OTHER
+from apps.logs.domain.query.ranksets import say_ranks
 from apps.logs.patterns import PatternQuery, read_patterns
 
 NS = 10**9

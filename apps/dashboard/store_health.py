@@ -11,8 +11,8 @@ import redis
 
 from apps.ingest import refusals
 from apps.logs import keeping
-from apps.logs.domain.budget import DiskUse, Fill
-from apps.logs.domain.skew import HostClock
+from apps.logs.domain.chunk.budget import DiskUse, Fill
+from apps.logs.domain.clock.skew import HostClock
 from apps.logs.store import disk, expiring, merging, notes, stepclocks, trouble
 from apps.logs.store.expiring import DeletedLogs
 from apps.logs.store.merging import Waiting

@@ -15,7 +15,7 @@ from apps.dashboard import kept as page
 from apps.dashboard.access import actor, may_operate, operating, run_of
 from apps.incidents import store as incidents
 from apps.logs import retention
-from apps.logs.domain.retention import KeepRule, plan
+from apps.logs.domain.chunk.retention import KeepRule, plan
 from apps.runs import store as runs
 
 NO_PROJECT = "-"

@@ -25,7 +25,7 @@ from apps.dashboard.store_health import log_caveats
 from apps.dashboard.views import number
 from apps.logs import search
 from apps.logs import store as log_store
-from apps.logs.domain.cursor import BadCursor
+from apps.logs.domain.query.cursor import BadCursor
 from apps.logs.store.overview import LATE_NS
 from apps.runs import store as runs
 from apps.runs.records import AttemptInfo

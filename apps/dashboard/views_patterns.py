@@ -15,7 +15,7 @@ from apps.dashboard.log_counts import counts
 from apps.dashboard.patterns import reason, shown
 from apps.dashboard.views import number
 from apps.incidents import store as incidents
-from apps.logs.domain.ranksets import BadQuery, Spans, parse_ranks
+from apps.logs.domain.query.ranksets import BadQuery, Spans, parse_ranks
 from apps.logs.patterns import PatternQuery, Patterns, read_patterns
 from apps.runs import store as runs
 

@@ -14,7 +14,7 @@ import msgspec
 
 from apps.core.errors import BadPayload
 from apps.ingest.labels import of_file
-from apps.logs.domain.entries import Entries
+from apps.logs.domain.reading.entries import Entries
 
 MAX_LINES: Final = 1_000_000
 MAX_PLACES: Final = 20_000

@@ -6,8 +6,8 @@ import re
 from typing import Any, Final
 
 from apps.core.records import Severity
-from apps.logs.domain.headers import Clock
-from apps.logs.domain.prefixes import LEVELS
+from apps.logs.domain.reading.headers import Clock
+from apps.logs.domain.reading.prefixes import LEVELS
 
 _STAMP = re.compile(
     r"(\d{4}-\d\d-\d\d[ Tt]\d\d:\d\d:\d\d)(?:[.,](\d{1,9})\d*)? ?(Z|z|UTC|[+-]\d\d:?\d\d)?"

@@ -21,8 +21,8 @@ from apps.ingest.metrics.parse import MetricBatch, check_names
 from apps.ingest.wandb import extras_store
 from apps.ingest.wandb.parse import ConsoleLine, SystemSample
 from apps.logs import store as logs
-from apps.logs.domain.parsing import parse_segment
-from apps.logs.domain.segments import TEE, ParsedSegment, ParsePolicy, SegmentMeta
+from apps.logs.domain.reading.parsing import parse_segment
+from apps.logs.domain.reading.segments import TEE, ParsedSegment, ParsePolicy, SegmentMeta
 from apps.logs.records import LinesWritten
 from apps.metrics import store as metrics
 from apps.metrics.domain import steps

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.checks import CheckMessage, Error, register
 
-from apps.logs.domain.classify import BadTaxonomy, taxonomy
+from apps.logs.domain.triage.classify import BadTaxonomy, taxonomy
 
 
 @register()

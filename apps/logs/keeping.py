@@ -7,8 +7,8 @@ import time
 from dataclasses import astuple
 from datetime import datetime
 
-from apps.logs.domain.budget import DiskUse, Fill
-from apps.logs.domain.merging import MergePolicy
+from apps.logs.domain.chunk.budget import DiskUse, Fill
+from apps.logs.domain.chunk.merging import MergePolicy
 from apps.logs.store import disk, merging, notes, sweep
 from apps.logs.store.merging import Merged
 

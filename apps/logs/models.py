@@ -12,7 +12,7 @@ class Source(models.Model):
     """One generation of one log file. node: "" if unknown.
 
     end_offset: bytes stored from the start, less the rows of Gap. skipped_lines: came again.
-    carry: what the bytes before end_offset leave open (domain/carry.py).
+    carry: what the bytes before end_offset leave open (domain/reading/carry.py).
     """
 
     pk = models.CompositePrimaryKey("run_id", "source_id")
@@ -62,12 +62,13 @@ class Gap(models.Model):
 
 
 class Chunk(models.Model):
-    """Lines of one batch of one node, packed (domain/chunks.py). The other columns are its header.
+    """Lines of one batch of one node, packed (domain/chunk/chunks.py). The other columns are its
+    header.
 
     first_*, last_*: smallest and largest (time, rank, seq); rank -1 = none. copies: lines that
     repeat a rank file. ranks: ascending, -1 if some line has none.
     body: NULL if the bytes are in a bundle, size_bytes of them from body_at on.
-    sieve: which texts can be in it (domain/sieve.py), "" = any.
+    sieve: which texts can be in it (domain/query/sieve.py), "" = any.
     merged: made of small chunks (store/merging.py), or as large as those.
     """
 
@@ -147,7 +148,10 @@ class RankNode(models.Model):
 
 
 class PulseHour(models.Model):
-    """Lines by minute of one node, and of each of its ranks (domain/pulse.py). hour: since 1970."""
+    """Lines by minute of one node, and of each of its ranks (domain/clock/pulse.py).
+
+    hour: since 1970.
+    """
 
     pk = models.CompositePrimaryKey("run_id", "attempt", "node", "hour")
     run_id = models.BigIntegerField()
@@ -158,7 +162,7 @@ class PulseHour(models.Model):
 
 
 class StepClock(models.Model):
-    """When one node came to its newest steps (domain/skew.py)."""
+    """When one node came to its newest steps (domain/clock/skew.py)."""
 
     pk = models.CompositePrimaryKey("run_id", "attempt", "node")
     run_id = models.BigIntegerField()
@@ -235,7 +239,7 @@ class Event(models.Model):
 
 
 class RankLog(models.Model):
-    """What is known of one process from its lines (domain/ranks.py: RankState)."""
+    """What is known of one process from its lines (domain/triage/ranks.py: RankState)."""
 
     pk = models.CompositePrimaryKey("run_id", "attempt", "node", "slot")
     run_id = models.BigIntegerField()
@@ -292,7 +296,8 @@ class Template(models.Model):
 
 
 class TemplateTally(models.Model):
-    """Counts of templates of one batch, or of several that were added up (domain/tallyblock.py).
+    """Counts of templates of one batch, or of several that were added up
+    (domain/pattern/tallyblock.py).
 
     level: 0 for a batch; a row of level n stands for about 64**n of them. hours: since 1970 UTC,
     both included.

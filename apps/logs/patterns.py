@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.db import transaction
 
 from apps.core.records import Severity
-from apps.logs.domain.patterns import (
+from apps.logs.domain.pattern.patterns import (
     GoodHour,
     Known,
     Pattern,
@@ -19,9 +19,9 @@ from apps.logs.domain.patterns import (
     spread_of,
     trouble_ns,
 )
-from apps.logs.domain.rankbits import bits_between
-from apps.logs.domain.tally import NS_HOUR, Tally, fold
-from apps.logs.domain.templates import OTHER
+from apps.logs.domain.pattern.rankbits import bits_between
+from apps.logs.domain.pattern.tally import NS_HOUR, Tally, fold
+from apps.logs.domain.pattern.templates import OTHER
 from apps.logs.store import ordinary as ordinary_store
 from apps.logs.store import templates as store
 from apps.runs import store as runs

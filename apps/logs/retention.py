@@ -14,7 +14,7 @@ from django.db import transaction
 from apps.accounts.records import Actor
 from apps.accounts.services import audit, require
 from apps.core.errors import AppError, Conflict
-from apps.logs.domain.retention import HeldLogs, KeepRule, Plan, plan
+from apps.logs.domain.chunk.retention import HeldLogs, KeepRule, Plan, plan
 from apps.logs.store import expiring
 from apps.logs.store.expiring import SaidRule, Stored
 from apps.runs import store as runs

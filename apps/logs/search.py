@@ -7,10 +7,7 @@ from dataclasses import replace
 from itertools import chain
 
 from apps.logs import store
-from apps.logs.domain.cursor import MAX_INT64, MIN_INT64, BadCursor, pack_cursor, unpack_cursor
-from apps.logs.domain.paging import file_key
-from apps.logs.domain.templatematch import templates_of
-from apps.logs.domain.timeline import (
+from apps.logs.domain.clock.timeline import (
     axis_of,
     hours_of,
     matrix_of,
@@ -18,6 +15,15 @@ from apps.logs.domain.timeline import (
     span_ns,
     step_span_ns,
 )
+from apps.logs.domain.query.cursor import (
+    MAX_INT64,
+    MIN_INT64,
+    BadCursor,
+    pack_cursor,
+    unpack_cursor,
+)
+from apps.logs.domain.query.paging import file_key
+from apps.logs.domain.query.templatematch import templates_of
 from apps.logs.records import LogEntry, LogPage, LogQuery, Pulse, RankMatrix, Scanned
 
 MAX_CONTEXT = 1_000

@@ -8,12 +8,12 @@ from django.db import transaction
 
 from apps.core.records import Finding
 from apps.logs import store
-from apps.logs.domain.assemble import assemble
-from apps.logs.domain.classify import taxonomy
-from apps.logs.domain.first_failure import Verdict, first_failure
-from apps.logs.domain.ranks import RankState
-from apps.logs.domain.report import finding_of, fingerprint, recovered_finding
-from apps.logs.domain.settle import Action, Judged, SettlePolicy, is_due, settle
+from apps.logs.domain.triage.assemble import assemble
+from apps.logs.domain.triage.classify import taxonomy
+from apps.logs.domain.triage.first_failure import Verdict, first_failure
+from apps.logs.domain.triage.ranks import RankState
+from apps.logs.domain.triage.report import finding_of, fingerprint, recovered_finding
+from apps.logs.domain.triage.settle import Action, Judged, SettlePolicy, is_due, settle
 from apps.runs import store as runs
 
 POLICY = SettlePolicy()

@@ -8,7 +8,7 @@ from apps.core.clock import now_ns
 from apps.dashboard import store_health
 from apps.ingest import refusals, services, stream
 from apps.logs import keeping
-from apps.logs.domain.budget import DiskUse, Fill
+from apps.logs.domain.chunk.budget import DiskUse, Fill
 from apps.logs.store import disk, notes
 from apps.runs import store as runs
 from tests import factories

@@ -6,7 +6,7 @@ from django.utils import timezone
 from apps.core.clock import now_ns
 from apps.core.sql import execute
 from apps.logs import retention
-from apps.logs.domain.retention import DAY_NS, KeepRule
+from apps.logs.domain.chunk.retention import DAY_NS, KeepRule
 from apps.logs.store import write_lines
 from apps.runs import store as runs
 from apps.runs.records import Progress

@@ -4,7 +4,7 @@ import pytest
 
 from apps.core.clock import now_ns
 from apps.dashboard.templatetags.lastgood import offset
-from apps.logs.domain.retention import DAY_NS, Cut
+from apps.logs.domain.chunk.retention import DAY_NS, Cut
 from apps.logs.store import expiring, write_lines
 from apps.logs.store.bucket import RETRIES
 from apps.runs import store as runs

@@ -3,8 +3,8 @@
 import pytest
 from django.utils import timezone
 
-from apps.logs.domain.parsing import parse_segment
-from apps.logs.domain.segments import SegmentMeta
+from apps.logs.domain.reading.parsing import parse_segment
+from apps.logs.domain.reading.segments import SegmentMeta
 from apps.logs.services import look_again_ns, triage
 from apps.logs.store import write_lines
 from apps.runs import store as runs

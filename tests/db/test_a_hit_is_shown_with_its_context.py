@@ -3,7 +3,7 @@
 import pytest
 
 from apps.logs import search
-from apps.logs.domain.cursor import BadCursor, pack_cursor
+from apps.logs.domain.query.cursor import BadCursor, pack_cursor
 from apps.logs.records import LogQuery
 from apps.logs.store import read_lines
 from tests.log_batches import RUN, numbered, send

@@ -6,8 +6,8 @@ import pytest
 from django.db import connection, transaction
 
 from apps.logs import keeping
-from apps.logs.domain.merging import MergePolicy
-from apps.logs.domain.paging import file_key
+from apps.logs.domain.chunk.merging import MergePolicy
+from apps.logs.domain.query.paging import file_key
 from apps.logs.store import merging, payloads, searching
 from apps.logs.store.context import context_of
 from tests.log_batches import NODE, RUN, numbered, read_all, send, stored

@@ -3,9 +3,9 @@
 import pytest
 
 from apps.logs import search
-from apps.logs.domain.merging import MergePolicy
-from apps.logs.domain.querytext import parse_query
-from apps.logs.domain.ranksets import BadQuery
+from apps.logs.domain.chunk.merging import MergePolicy
+from apps.logs.domain.query.querytext import parse_query
+from apps.logs.domain.query.ranksets import BadQuery
 from apps.logs.records import LogQuery
 from apps.logs.store import searching
 from apps.logs.store.merging import merge_some

@@ -2,7 +2,7 @@
 
 import pytest
 
-from apps.logs.domain.cursor import BadCursor
+from apps.logs.domain.query.cursor import BadCursor
 from apps.logs.records import LogQuery
 from apps.logs.store import read_lines
 from tests.log_batches import RUN, numbered, read_all, send, stored

@@ -12,7 +12,7 @@ from apps.core.sql import execute, query
 from apps.incidents import store as incidents
 from apps.ingest import store as ingest
 from apps.logs import retention
-from apps.logs.domain.retention import DAY_NS, KeepRule
+from apps.logs.domain.chunk.retention import DAY_NS, KeepRule
 from apps.logs.records import LogQuery
 from apps.logs.store import expiring, read_lines, write_lines
 from apps.runs import store as runs

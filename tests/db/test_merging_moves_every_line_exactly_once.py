@@ -4,7 +4,7 @@ import pytest
 
 from apps.core.sql import execute, query
 from apps.logs import keeping
-from apps.logs.domain.merging import MergePolicy
+from apps.logs.domain.chunk.merging import MergePolicy
 from apps.logs.records import LogQuery
 from apps.logs.store import merging, read_lines
 from tests.log_batches import NODE, RUN, numbered, read_all, send, stored

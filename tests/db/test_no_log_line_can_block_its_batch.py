@@ -4,7 +4,7 @@ import pytest
 
 from apps.ingest import store
 from apps.ingest.digest import digest
-from apps.logs.domain.pieces import MAX_LINE_BYTES
+from apps.logs.domain.reading.pieces import MAX_LINE_BYTES
 from apps.runs import store as runs
 from tests.factories import envelope, log_body
 

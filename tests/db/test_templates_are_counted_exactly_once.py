@@ -4,8 +4,8 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from apps.logs.domain.tally import fold
-from apps.logs.domain.templates import OTHER, template_id
+from apps.logs.domain.pattern.tally import fold
+from apps.logs.domain.pattern.templates import OTHER, template_id
 from apps.logs.models import TemplateTally
 from apps.logs.store import templates as store
 from apps.logs.store import write_lines

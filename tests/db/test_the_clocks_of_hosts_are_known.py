@@ -4,7 +4,7 @@ import pytest
 
 from apps.core.sql import query
 from apps.logs import store
-from apps.logs.domain.skew import ENTRY_BYTES, KEPT
+from apps.logs.domain.clock.skew import ENTRY_BYTES, KEPT
 from tests.log_batches import RUN, send, stored
 
 pytestmark = pytest.mark.django_db

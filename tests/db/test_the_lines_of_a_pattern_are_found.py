@@ -2,9 +2,9 @@
 
 import pytest
 
-from apps.logs.domain.tally import fold
-from apps.logs.domain.templatematch import shared_word
-from apps.logs.domain.templates import template_id
+from apps.logs.domain.pattern.tally import fold
+from apps.logs.domain.pattern.templates import template_id
+from apps.logs.domain.query.templatematch import shared_word
 from apps.logs.store import templates as store
 from tests.log_batches import RUN, read_all, send
 

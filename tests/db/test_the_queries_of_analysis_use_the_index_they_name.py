@@ -8,7 +8,7 @@ from apps.checkpoints import store as checkpoints
 from apps.incidents import store as incidents
 from apps.incidents.store import IncidentQuery
 from apps.logs import store as logs
-from apps.logs.domain.retention import Cut
+from apps.logs.domain.chunk.retention import Cut
 from apps.logs.records import LogQuery
 from apps.logs.store import chunkquery, expiring, merging
 from apps.logs.store.chunkrows import ChunkOwner

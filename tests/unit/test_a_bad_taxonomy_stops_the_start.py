@@ -3,7 +3,7 @@
 from unittest import mock
 
 from apps.logs.checks import taxonomy_is_usable
-from apps.logs.domain.classify import BadTaxonomy
+from apps.logs.domain.triage.classify import BadTaxonomy
 
 
 def test_the_shipped_taxonomy_passes():

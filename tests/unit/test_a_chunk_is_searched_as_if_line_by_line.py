@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.logs.domain import textsearch
-from apps.logs.domain.chunktexts import PlainTexts
-from apps.logs.domain.conditions import filter_of, matching
-from apps.logs.domain.ranksets import BadQuery
-from apps.logs.domain.regexes import LineRegex
+from apps.logs.domain.chunk.chunktexts import PlainTexts
+from apps.logs.domain.query import textsearch
+from apps.logs.domain.query.conditions import filter_of, matching
+from apps.logs.domain.query.ranksets import BadQuery
+from apps.logs.domain.query.regexes import LineRegex
 from apps.logs.records import LogQuery
 from tests.log_chunks import chunk_of
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.core.records import LogLine
-from apps.logs.domain.chunks import BadChunk, decode_chunk, encode_chunk
-from apps.logs.domain.columns import LineColumns, joined
-from apps.logs.domain.intcolumns import pack_ints, unpack_ints
-from apps.logs.domain.shapes import digits_of, filled, shaped
-from apps.logs.domain.table import LineTable
+from apps.logs.domain.chunk.chunks import BadChunk, decode_chunk, encode_chunk
+from apps.logs.domain.chunk.intcolumns import pack_ints, unpack_ints
+from apps.logs.domain.reading.columns import LineColumns, joined
+from apps.logs.domain.reading.shapes import digits_of, filled, shaped
+from apps.logs.domain.reading.table import LineTable
 
 I64 = st.integers(-(2**63), 2**63 - 1)
 WORDS = st.sampled_from(["step 7", "step 12", "step 0", "loss: 1.25", "", "0", "é 5", "\u2400"])

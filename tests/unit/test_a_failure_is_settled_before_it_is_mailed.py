@@ -3,8 +3,8 @@
 import pytest
 
 from apps.core.records import FindingSeverity
-from apps.logs.domain.report import confidence_word, finding_of, fingerprint
-from apps.logs.domain.settle import Action, Judged, TriageState, is_due, settle
+from apps.logs.domain.triage.report import confidence_word, finding_of, fingerprint
+from apps.logs.domain.triage.settle import Action, Judged, TriageState, is_due, settle
 from tests.failure_cases import all_files, recorded, verdict_of
 
 S = 1_000_000_000

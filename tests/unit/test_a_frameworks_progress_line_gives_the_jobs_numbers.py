@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.logs.domain.joblines import FORMATS, formats_in, job_rows
+from apps.logs.domain.reading.joblines import FORMATS, formats_in, job_rows
 from tests.log_samples import parse
 
 MEGATRON = (

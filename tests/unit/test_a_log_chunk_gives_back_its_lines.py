@@ -8,8 +8,8 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.logs.domain.chunks import MAX_PAYLOAD_BYTES, BadChunk, decode_chunk, encode_chunk
-from apps.logs.domain.table import LineTable
+from apps.logs.domain.chunk.chunks import MAX_PAYLOAD_BYTES, BadChunk, decode_chunk, encode_chunk
+from apps.logs.domain.reading.table import LineTable
 from tests.log_samples import console, parse
 
 I64 = st.integers(-(2**63), 2**63 - 1)

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from apps.logs.domain.facts import step_of
-from apps.logs.domain.lines import ParsePolicy
+from apps.logs.domain.reading.facts import step_of
+from apps.logs.domain.reading.lines import ParsePolicy
 from tests.log_samples import console, parse
 
 HEAD = "2026-11-29 19:51:21.906 [INFO] [rank5] train: "

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.core.records import Severity
-from apps.logs.domain.querytext import QueryText, parse_query, say_query
-from apps.logs.domain.ranksets import BadQuery, merged, parse_ranks, say_ranks
+from apps.logs.domain.query.querytext import QueryText, parse_query, say_query
+from apps.logs.domain.query.ranksets import BadQuery, merged, parse_ranks, say_ranks
 from apps.logs.records import LogQuery
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\n"), min_size=1, max_size=12)

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.logs.domain import sieve
-from apps.logs.domain.chunks import decode_chunk, encode_chunk
-from apps.logs.domain.conditions import filter_of, matching
-from apps.logs.domain.pruning import may_match, probes_of
-from apps.logs.domain.regexes import LineRegex
-from apps.logs.domain.sieve import Probe, build, may_contain
+from apps.logs.domain.chunk.chunks import decode_chunk, encode_chunk
+from apps.logs.domain.query import sieve
+from apps.logs.domain.query.conditions import filter_of, matching
+from apps.logs.domain.query.pruning import may_match, probes_of
+from apps.logs.domain.query.regexes import LineRegex
+from apps.logs.domain.query.sieve import Probe, build, may_contain
 from apps.logs.records import LogQuery
 from tests.log_chunks import table_of
 

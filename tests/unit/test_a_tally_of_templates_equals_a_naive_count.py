@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.logs.domain import rankbits
-from apps.logs.domain.tally import (
+from apps.logs.domain.pattern import rankbits
+from apps.logs.domain.pattern.tally import (
     MAX_HOURS,
     NEVER,
     NS_HOUR,
@@ -18,8 +18,8 @@ from apps.logs.domain.tally import (
     most_frequent,
     tally,
 )
-from apps.logs.domain.tallyblock import BadTally, decode_tally, encode_tally
-from apps.logs.domain.templates import OTHER
+from apps.logs.domain.pattern.tallyblock import BadTally, decode_tally, encode_tally
+from apps.logs.domain.pattern.templates import OTHER
 
 T0 = 498_885 * NS_HOUR
 LINES = st.lists(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from apps.logs.domain.agents import AgentLine, read_agent
+from apps.logs.domain.triage.agents import AgentLine, read_agent
 
 SUMMARY = """\
 Sending process 2111 closing signal SIGTERM

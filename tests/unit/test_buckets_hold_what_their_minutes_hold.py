@@ -4,9 +4,16 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.logs.domain import pulse
-from apps.logs.domain.pulse import PulseColumns, fold, pack, unpack_all
-from apps.logs.domain.timeline import NodeHours, axis_of, matrix_of, pulse_of, span_ns, step_span_ns
+from apps.logs.domain.clock import pulse
+from apps.logs.domain.clock.pulse import PulseColumns, fold, pack, unpack_all
+from apps.logs.domain.clock.timeline import (
+    NodeHours,
+    axis_of,
+    matrix_of,
+    pulse_of,
+    span_ns,
+    step_span_ns,
+)
 
 M = pulse.MINUTE_NS
 LINE = st.tuples(

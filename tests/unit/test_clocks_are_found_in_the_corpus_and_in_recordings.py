@@ -1,4 +1,4 @@
-"""apps.logs.domain.skew on the lines of `bench logs` and of real jobs."""
+"""apps.logs.domain.clock.skew on the lines of `bench logs` and of real jobs."""
 
 import json
 from collections import defaultdict
@@ -6,7 +6,7 @@ from collections import defaultdict
 import pytest
 
 from apps.core.records import Severity
-from apps.logs.domain.skew import host_clocks, pack, unpack
+from apps.logs.domain.clock.skew import host_clocks, pack, unpack
 from tests.failure_cases import rank_files, recorded
 from tests.log_samples import parse
 from workers.benches.logcorpus import folder_of

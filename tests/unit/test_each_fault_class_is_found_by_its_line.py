@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.logs.domain.classify import (
+from apps.logs.domain.triage.classify import (
     _ADVICE,
     ANCHORS,
     ROLES,

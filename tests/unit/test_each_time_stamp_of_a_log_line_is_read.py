@@ -53,7 +53,7 @@ def test_a_date_that_does_not_exist_is_no_time(text):
 
 
 def test_zoneless_stamps_follow_the_policy():
-    from apps.logs.domain.lines import ParsePolicy
+    from apps.logs.domain.reading.lines import ParsePolicy
 
     line = only(parse("2026-11-29 14:00:00 x\n", ParsePolicy(zone_offset_s=7200)))
     assert line.time_ns == NOON

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.core.records import Severity
-from apps.logs.domain.headers import Clock, read_headers
+from apps.logs.domain.reading.headers import Clock, read_headers
 from tests.log_samples import SEEN_NS
 
 I, W, E, C = Severity.INFO, Severity.WARNING, Severity.ERROR, Severity.CRITICAL  # noqa: E741

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.logs.domain.marks import MAX_MARKS, fault_at, marker, stamp_of
-from apps.logs.domain.querytext import QueryText, parse_query
-from apps.logs.domain.ranksets import BadQuery
+from apps.logs.domain.query.marks import MAX_MARKS, fault_at, marker, stamp_of
+from apps.logs.domain.query.querytext import QueryText, parse_query
+from apps.logs.domain.query.ranksets import BadQuery
 
 letters = st.text("abAB .", max_size=40)
 

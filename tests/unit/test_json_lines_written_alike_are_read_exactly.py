@@ -11,12 +11,12 @@ from apps.ingest import entries
 from apps.ingest.entries import Group, Place
 from apps.ingest.lines import columns, parse
 from apps.ingest.lines.columns import ColumnBatch
-from apps.logs.domain import entrycolumns, parsing, readings
-from apps.logs.domain.columns import LineColumns
-from apps.logs.domain.entries import parse_entries
-from apps.logs.domain.entrycolumns import Source, columns_of, parse_sources
-from apps.logs.domain.latejobs import told_in
-from apps.logs.domain.segments import SegmentMeta
+from apps.logs.domain.reading import entrycolumns, parsing, readings
+from apps.logs.domain.reading.columns import LineColumns
+from apps.logs.domain.reading.entries import parse_entries
+from apps.logs.domain.reading.entrycolumns import Source, columns_of, parse_sources
+from apps.logs.domain.reading.latejobs import told_in
+from apps.logs.domain.reading.segments import SegmentMeta
 from tests.log_samples import SEEN_NS
 
 LEVELS = st.sampled_from(["INFO", "ERROR", "loud", None])

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.logs.domain import lines, parsing, readings
-from apps.logs.domain.columns import LineColumns
-from apps.logs.domain.latejobs import told_in
-from apps.logs.domain.segments import ParsePolicy, SegmentMeta
-from apps.logs.domain.shapes import shaped
-from apps.logs.domain.templates import template_id, template_of_shape
+from apps.logs.domain.pattern.templates import template_id, template_of_shape
+from apps.logs.domain.reading import lines, parsing, readings
+from apps.logs.domain.reading.columns import LineColumns
+from apps.logs.domain.reading.latejobs import told_in
+from apps.logs.domain.reading.segments import ParsePolicy, SegmentMeta
+from apps.logs.domain.reading.shapes import shaped
 from tests.failure_cases import SAMPLES
 from tests.log_samples import SEEN_NS
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.core.records import Severity
-from apps.logs.domain.entries import Entries, parse_entries
-from apps.logs.domain.lines import CONSOLE, TEE, SegmentMeta, parse_segment
+from apps.logs.domain.reading.entries import Entries, parse_entries
+from apps.logs.domain.reading.lines import CONSOLE, TEE, SegmentMeta, parse_segment
 
 S = 1_000_000_000
 META = SegmentMeta(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.logs.domain.templates import masked, shape_of, template_id
+from apps.logs.domain.pattern.templates import masked, shape_of, template_id
 
 MESSAGES = st.text(
     st.sampled_from("0123456789abcdefxABCDEFZz_-+.,:;/\\ \t[](){}<>'\"=#%*~é٣β\u2588"), max_size=60

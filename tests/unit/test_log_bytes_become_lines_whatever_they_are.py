@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.core.records import Severity
-from apps.logs.domain.pieces import MAX_LINE_BYTES
+from apps.logs.domain.reading.pieces import MAX_LINE_BYTES
 from tests.log_samples import console, only, parse
 
 

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.logs.domain.chunks import decode_chunk, encode_chunk
-from apps.logs.domain.conditions import LineFilter, matching
-from apps.logs.domain.cursor import BadCursor, pack_cursor, unpack_cursor
-from apps.logs.domain.paging import PageBuilder
-from apps.logs.domain.table import LineTable
+from apps.logs.domain.chunk.chunks import decode_chunk, encode_chunk
+from apps.logs.domain.query.conditions import LineFilter, matching
+from apps.logs.domain.query.cursor import BadCursor, pack_cursor, unpack_cursor
+from apps.logs.domain.query.paging import PageBuilder
+from apps.logs.domain.reading.table import LineTable
 
 ANY = LineFilter(hide_copies=False)
 TIMES = st.integers(0, 12)

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.logs.domain.logql import (
+from apps.logs.domain.query.logql import (
     BadQuery,
     Constant,
     Counting,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.core.records import Severity
-from apps.logs.domain.patterns import (
+from apps.logs.domain.pattern.patterns import (
     MAX_BUCKETS,
     NS_MINUTE,
     OTHER_TEXT,
@@ -20,8 +20,8 @@ from apps.logs.domain.patterns import (
     spread_of,
     trouble_ns,
 )
-from apps.logs.domain.tally import NS_HOUR, Columns, tally
-from apps.logs.domain.templates import OTHER
+from apps.logs.domain.pattern.tally import NS_HOUR, Columns, tally
+from apps.logs.domain.pattern.templates import OTHER
 
 T0 = 498_885 * NS_HOUR
 S = 1_000_000_000

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.logs.domain.coverage import MAX_GAPS, Coverage, accept
+from apps.logs.domain.chunk.coverage import MAX_GAPS, Coverage, accept
 
 SIZE = 10
 LINES = 12

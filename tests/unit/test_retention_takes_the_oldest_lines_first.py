@@ -1,10 +1,10 @@
-"""apps.logs.domain.retention"""
+"""apps.logs.domain.chunk.retention"""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.logs.domain.retention import ACTIVE_NS, DAY_NS, HeldLogs, KeepRule, plan
+from apps.logs.domain.chunk.retention import ACTIVE_NS, DAY_NS, HeldLogs, KeepRule, plan
 
 NOW = 1_000 * DAY_NS
 GB = 10**9

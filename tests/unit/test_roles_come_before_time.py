@@ -2,11 +2,11 @@
 
 import pytest
 
-from apps.logs.domain.agents import AgentFacts, Exit
-from apps.logs.domain.case import AttemptFacts, RankFacts
-from apps.logs.domain.classify import taxonomy
-from apps.logs.domain.first_failure import first_failure
-from apps.logs.domain.roots import Event
+from apps.logs.domain.triage.agents import AgentFacts, Exit
+from apps.logs.domain.triage.case import AttemptFacts, RankFacts
+from apps.logs.domain.triage.classify import taxonomy
+from apps.logs.domain.triage.first_failure import first_failure
+from apps.logs.domain.triage.roots import Event
 from tests.failure_cases import injected, rank_logs, verdict_of
 
 S = 1_000_000_000

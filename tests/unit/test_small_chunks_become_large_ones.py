@@ -1,11 +1,11 @@
-"""apps.logs.domain.merging"""
+"""apps.logs.domain.chunk.merging"""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.logs.domain.chunks import decode_chunk, encode_chunk
-from apps.logs.domain.merging import MergePolicy, Small, in_file_order, next_portion
-from apps.logs.domain.table import LineTable
+from apps.logs.domain.chunk.chunks import decode_chunk, encode_chunk
+from apps.logs.domain.chunk.merging import MergePolicy, Small, in_file_order, next_portion
+from apps.logs.domain.reading.table import LineTable
 
 POLICY = MergePolicy(lines=100, text_bytes=10_000, most_bytes=20_000, min_chunks=5, apart_ns=1_000)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.logs.domain.mining import ANY, MiningPolicy, mine
+from apps.logs.domain.pattern.mining import ANY, MiningPolicy, mine
 
 WORDS = st.sampled_from(
     ["loss", "<num>", "nan", "done", "failed", "all_reduce", "AllGather", "gpu-a#", "x/y.bin", "at"]

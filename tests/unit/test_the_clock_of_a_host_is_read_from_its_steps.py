@@ -1,11 +1,11 @@
-"""apps.logs.domain.skew"""
+"""apps.logs.domain.clock.skew"""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.logs.domain.skew import (
+from apps.logs.domain.clock.skew import (
     ENTRY_BYTES,
     MIN_STEPS,
     HostClock,

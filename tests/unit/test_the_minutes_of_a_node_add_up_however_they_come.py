@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.logs.domain import pulse
-from apps.logs.domain.pulse import BadPulse, PulseColumns, fold, merge, pack, unpack
+from apps.logs.domain.clock import pulse
+from apps.logs.domain.clock.pulse import BadPulse, PulseColumns, fold, merge, pack, unpack
 
 LINE = st.tuples(
     st.integers(-2 * pulse.HOUR_NS, 2 * pulse.HOUR_NS),

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.logs.domain.literals import required
-from apps.logs.domain.ranksets import BadQuery
-from apps.logs.domain.regexes import LineRegex
+from apps.logs.domain.query.literals import required
+from apps.logs.domain.query.ranksets import BadQuery
+from apps.logs.domain.query.regexes import LineRegex
 
 ATOMS = st.sampled_from(
     ["a", "b", "c", "B", "ab", ".", "[ab]", "[^a]", "[]a]", "[[:alpha:]b]", r"[\]a]", r"\.", r"\d",

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apps.core.records import Severity
-from apps.logs.domain import carry, parsing
-from apps.logs.domain.lines import parse_segment
+from apps.logs.domain.reading import carry, parsing
+from apps.logs.domain.reading.lines import parse_segment
 from tests.log_samples import SEEN_NS, S, meta
 
 FRAGMENTS = (

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from apps.core.errors import AppError
 from apps.ingest.wandb.parse import decode, read_records
-from apps.logs.domain.headers import Clock
+from apps.logs.domain.reading.headers import Clock
 from workers.tailer.streams import first_stamp_ns, torchrun_files
 from workers.tailer.wandbfolders import wandb_files
 

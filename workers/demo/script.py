@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from apps.ingest.wandb.parse import WandbBatch, decode, read_records
 from apps.ingest.wandb.wire import BLOCK_BYTES
-from apps.logs.domain.headers import Clock, read_headers
+from apps.logs.domain.reading.headers import Clock, read_headers
 from workers.demo.folder import EVENTS, HostLogs, RecordedRun, RecordedStart
 from workers.tailer.streams import torchrun_files
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from apps.logs.domain.headers import Clock
+from apps.logs.domain.reading.headers import Clock
 from workers.tailer.config import AgentConfig
 from workers.tailer.logfile import LogFile, Origin
 from workers.tailer.pathsources import zone_offset_s

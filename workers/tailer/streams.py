@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from apps.logs.domain.envelopes import Envelopes
-from apps.logs.domain.headers import Clock, read_headers
+from apps.logs.domain.reading.envelopes import Envelopes
+from apps.logs.domain.reading.headers import Clock, read_headers
 from workers.tailer.config import AgentConfig
 from workers.tailer.followed import Place
 from workers.tailer.logfile import LogFile, Origin

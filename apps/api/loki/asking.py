@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from apps.core.times import TIMES, read_time_ns
 from apps.core.words import whole
-from apps.logs.domain.logql import duration_ns
-from apps.logs.domain.ranksets import BadQuery
+from apps.logs.domain.query.logql import duration_ns
+from apps.logs.domain.query.ranksets import BadQuery
 
 HOUR_NS = 3600 * 10**9
 DEFAULT_LIMIT = 100

@@ -16,8 +16,8 @@ from apps.api.loki.asking import Asked
 from apps.core.records import Severity
 from apps.core.words import whole
 from apps.logs import search
-from apps.logs.domain.logql import Counting, LineFilter, Matcher, Selection
-from apps.logs.domain.timeline import MAX_BUCKETS
+from apps.logs.domain.clock.timeline import MAX_BUCKETS
+from apps.logs.domain.query.logql import Counting, LineFilter, Matcher, Selection
 from apps.logs.records import LogEntry, LogQuery
 from apps.runs import store as runs
 from apps.runs.records import RunInfo

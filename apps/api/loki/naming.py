@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from apps.api.loki.fetching import LEVELS, Found, runs_of
 from apps.logs import store as logs
-from apps.logs.domain.logql import Selection
+from apps.logs.domain.query.logql import Selection
 from apps.runs import store as runs
 from apps.runs.records import RunInfo
 

@@ -20,8 +20,8 @@ from apps.core.clock import now_ns
 from apps.core.errors import AppError
 from apps.core.http import json_response
 from apps.core.places import RETRY_S, SEARCHES
-from apps.logs.domain.logql import LABELS, Constant, Counting, Selection, parse_logql
-from apps.logs.domain.ranksets import BadQuery
+from apps.logs.domain.query.logql import LABELS, Constant, Counting, Selection, parse_logql
+from apps.logs.domain.query.ranksets import BadQuery
 
 View = Callable[..., HttpResponse]
 Given = Mapping[str, str]

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from apps.ingest import entries, readings
 from apps.ingest.entries import EntryBatch, Group, Place
-from apps.logs.domain.entrycolumns import NOT_SAID, EntryColumns
+from apps.logs.domain.reading.entrycolumns import NOT_SAID, EntryColumns
 
 FEW_BYTES = 16_000
 """Below it reading one by one is as fast."""

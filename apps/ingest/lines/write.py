@@ -14,10 +14,10 @@ from apps.ingest.envelope import Envelope
 from apps.ingest.lines.columns import ColumnBatch, ColumnGroup
 from apps.ingest.writes import Written, add_told, note_ranks
 from apps.logs import store as logs
-from apps.logs.domain.entries import Entries, parse_entries
-from apps.logs.domain.entrycolumns import Source, columns_of, parse_sources
-from apps.logs.domain.facts import Placement
-from apps.logs.domain.lines import ParsedSegment, SegmentMeta
+from apps.logs.domain.reading.entries import Entries, parse_entries
+from apps.logs.domain.reading.entrycolumns import Source, columns_of, parse_sources
+from apps.logs.domain.reading.facts import Placement
+from apps.logs.domain.reading.lines import ParsedSegment, SegmentMeta
 from apps.runs import services as runs
 from apps.runs import store as runs_store
 from apps.runs.records import LaunchSeen, Progress

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from apps.ingest.models import FollowedPart
 from apps.ingest.pieces import PieceHeader
 from apps.ingest.rows.marks import Marks, Rows, noted, same_until, without
-from apps.logs.domain.coverage import Coverage, accept
+from apps.logs.domain.chunk.coverage import Coverage, accept
 
 
 @dataclass(frozen=True, slots=True)

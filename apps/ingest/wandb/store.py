@@ -25,7 +25,7 @@ from apps.ingest.wandb.lines import (
 )
 from apps.ingest.wandb.parse import WandbBody
 from apps.ingest.wandb.values import storable
-from apps.logs.domain.coverage import Accepted, Coverage, accept
+from apps.logs.domain.chunk.coverage import Accepted, Coverage, accept
 
 MAX_SHOWN_GAPS: Final = 100
 RECORDS: Final = ".wandb"

@@ -10,7 +10,7 @@ from apps.core.errors import AppError
 from apps.core.records import Severity
 from apps.core.sql import query as ask
 from apps.core.sql import query_bytes
-from apps.logs.domain.ranksets import Spans
+from apps.logs.domain.query.ranksets import Spans
 from apps.logs.records import LogQuery
 from apps.logs.store import payloads
 from apps.logs.store.bucket import BucketAway

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from apps.core.sql import copy_in, query
-from apps.logs.domain.chunks import ChunkHeader
+from apps.logs.domain.chunk.chunks import ChunkHeader
 from apps.logs.models import Chunk
 from apps.logs.store import payloads
 from apps.logs.store.payloads import Place
@@ -56,7 +56,7 @@ class ChunkOwner:
 @dataclass(frozen=True, slots=True)
 class PackedChunk:
     """A chunk on its way into the store. copies: lines that repeat a rank file. merged: for good,
-    see domain/merging.py."""
+    see domain/chunk/merging.py."""
 
     owner: ChunkOwner
     header: ChunkHeader

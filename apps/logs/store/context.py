@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from apps.core.sql import snapshot
-from apps.logs.domain.chunks import NO_RANK, ChunkLines, decode_chunk
-from apps.logs.domain.cursor import LineKey
-from apps.logs.domain.paging import Found, file_of
+from apps.logs.domain.chunk.chunks import NO_RANK, ChunkLines, decode_chunk
+from apps.logs.domain.query.cursor import LineKey
+from apps.logs.domain.query.paging import Found, file_of
 from apps.logs.records import LogEntry, LogPage
 from apps.logs.store import chunkquery
 from apps.logs.store.chunkquery import Step, Where

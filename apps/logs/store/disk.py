@@ -10,7 +10,7 @@ from django.conf import settings
 
 from apps.core import valkey
 from apps.core.sql import query
-from apps.logs.domain.budget import DiskUse, Fill
+from apps.logs.domain.chunk.budget import DiskUse, Fill
 
 KEY = "{logs}:disk"
 KEEP_S = 900

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.db import transaction
 
 from apps.core.sql import execute, query
-from apps.logs.domain.retention import Cut, KeepRule
+from apps.logs.domain.chunk.retention import Cut, KeepRule
 from apps.logs.models import Deleted, Pin
 from apps.logs.models import KeepRule as RuleRow
 from apps.logs.store.chunkrows import delete_chunks, lock_chunks

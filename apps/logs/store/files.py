@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from apps.core.sql import execute, query
-from apps.logs.domain.carry import Carry, unpack
-from apps.logs.domain.coverage import Coverage
-from apps.logs.domain.lines import ParsedSegment, SegmentMeta
+from apps.logs.domain.chunk.coverage import Coverage
+from apps.logs.domain.reading.carry import Carry, unpack
+from apps.logs.domain.reading.lines import ParsedSegment, SegmentMeta
 
 FileKey = tuple[str, int]
 

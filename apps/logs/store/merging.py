@@ -15,9 +15,16 @@ from django.db import transaction
 
 from apps.core.errors import AppError
 from apps.core.sql import execute, query
-from apps.logs.domain.chunks import ChunkLines, decode_chunk, encode_chunk
-from apps.logs.domain.lines import TEE
-from apps.logs.domain.merging import LEVEL, MergePolicy, Portion, Small, in_file_order, next_portion
+from apps.logs.domain.chunk.chunks import ChunkLines, decode_chunk, encode_chunk
+from apps.logs.domain.chunk.merging import (
+    LEVEL,
+    MergePolicy,
+    Portion,
+    Small,
+    in_file_order,
+    next_portion,
+)
+from apps.logs.domain.reading.lines import TEE
 from apps.logs.store import payloads
 from apps.logs.store.chunkrows import (
     ChunkOwner,

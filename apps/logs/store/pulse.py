@@ -8,10 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.core.sql import execute, query, query_bytes
-from apps.logs.domain.columns import LineColumns
-from apps.logs.domain.pulse import PulseColumns, PulseHour, fold, merge, pack, unpack, unpack_all
-from apps.logs.domain.segments import TEE
-from apps.logs.domain.timeline import NodeHours
+from apps.logs.domain.clock.pulse import (
+    PulseColumns,
+    PulseHour,
+    fold,
+    merge,
+    pack,
+    unpack,
+    unpack_all,
+)
+from apps.logs.domain.clock.timeline import NodeHours
+from apps.logs.domain.reading.columns import LineColumns
+from apps.logs.domain.reading.segments import TEE
 
 MAX_HOURS_READ = 400_000
 HOURS_AT_ONCE = 2_048

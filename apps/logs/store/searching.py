@@ -17,13 +17,13 @@ from itertools import chain, repeat
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.logs.domain.chunks import NO_RANK, NO_STEP, ChunkLines, decode_chunk, open_texts
-from apps.logs.domain.conditions import LineFilter, filter_of, matching, texts_match
-from apps.logs.domain.cursor import LineKey, pack_cursor, unpack_cursor
-from apps.logs.domain.paging import Found, PageBuilder
-from apps.logs.domain.pruning import may_match, probes_of
-from apps.logs.domain.templatematch import probes_of_templates
-from apps.logs.domain.textsearch import may_hold
+from apps.logs.domain.chunk.chunks import NO_RANK, NO_STEP, ChunkLines, decode_chunk, open_texts
+from apps.logs.domain.query.conditions import LineFilter, filter_of, matching, texts_match
+from apps.logs.domain.query.cursor import LineKey, pack_cursor, unpack_cursor
+from apps.logs.domain.query.paging import Found, PageBuilder
+from apps.logs.domain.query.pruning import may_match, probes_of
+from apps.logs.domain.query.templatematch import probes_of_templates
+from apps.logs.domain.query.textsearch import may_hold
 from apps.logs.records import LogEntry, LogPage, LogQuery, Scanned
 from apps.logs.store import chunkquery
 from apps.logs.store.chunkquery import ChunkRow, Step

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from apps.core.records import MetricRow
 from apps.core.sql import execute, query
-from apps.logs.domain.latejobs import Told
+from apps.logs.domain.reading.latejobs import Told
 
 
 def of_speakers(

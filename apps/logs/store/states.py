@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 
 from apps.core.sql import execute, query
-from apps.logs.domain.ranks import RankState, SlotKey
+from apps.logs.domain.triage.ranks import RankState, SlotKey
 from apps.logs.models import RankLog
 
 _FIELDS = tuple(field.name for field in fields(RankState))

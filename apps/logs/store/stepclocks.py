@@ -6,8 +6,8 @@ import numpy as np
 
 from apps.core.records import Severity
 from apps.core.sql import execute, query
-from apps.logs.domain.columns import NO_STEP, LineColumns
-from apps.logs.domain.skew import ENTRY_BYTES, KEPT, HostClock, host_clocks, pack, unpack
+from apps.logs.domain.clock.skew import ENTRY_BYTES, KEPT, HostClock, host_clocks, pack, unpack
+from apps.logs.domain.reading.columns import NO_STEP, LineColumns
 
 MAX_HOSTS = 10_000
 # One statement without a read: the bytes of a batch behind those that are there, of all of them the

@@ -9,9 +9,7 @@ from django.db import transaction
 from numpy.typing import NDArray
 
 from apps.core.sql import execute, query
-from apps.logs.domain.columns import LineColumns
-from apps.logs.domain.readings import without_digits
-from apps.logs.domain.tally import (
+from apps.logs.domain.pattern.tally import (
     Columns,
     Tally,
     bounded,
@@ -19,8 +17,10 @@ from apps.logs.domain.tally import (
     most_frequent,
     tally,
 )
-from apps.logs.domain.tallyblock import decode_tally, encode_tally
-from apps.logs.domain.templates import MAX_CACHED, OTHER, masked, template_of_shape
+from apps.logs.domain.pattern.tallyblock import decode_tally, encode_tally
+from apps.logs.domain.pattern.templates import MAX_CACHED, OTHER, masked, template_of_shape
+from apps.logs.domain.reading.columns import LineColumns
+from apps.logs.domain.reading.readings import without_digits
 
 MAX_TEMPLATES = 2_000
 """Templates of a run. Lines of further ones are counted under OTHER."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict
 
-from apps.logs.domain.assemble import SKEW_NS, EventRow
-from apps.logs.domain.ranks import RankState
-from apps.logs.domain.settle import TriageState
+from apps.logs.domain.triage.assemble import SKEW_NS, EventRow
+from apps.logs.domain.triage.ranks import RankState
+from apps.logs.domain.triage.settle import TriageState
 from apps.logs.models import Event, RankLog, Source, Triage
 from apps.logs.store.reading import MAX_RANKS
 from apps.logs.store.states import state_of

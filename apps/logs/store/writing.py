@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from apps.core.records import MetricRow, Severity
 from apps.core.sql import copy_in
-from apps.logs.domain.chunks import encode_chunk
-from apps.logs.domain.classify import taxonomy
-from apps.logs.domain.columns import NO_RANK, NO_STEP, LineColumns, joined
-from apps.logs.domain.coverage import accept
-from apps.logs.domain.latejobs import Told, told_in
-from apps.logs.domain.ranks import RankState, SlotKey, fold_lines, fold_placements
-from apps.logs.domain.segments import CONSOLE, TEE, ParsedSegment
+from apps.logs.domain.chunk.chunks import encode_chunk
+from apps.logs.domain.chunk.coverage import accept
+from apps.logs.domain.reading.columns import NO_RANK, NO_STEP, LineColumns, joined
+from apps.logs.domain.reading.latejobs import Told, told_in
+from apps.logs.domain.reading.segments import CONSOLE, TEE, ParsedSegment
+from apps.logs.domain.triage.classify import taxonomy
+from apps.logs.domain.triage.ranks import RankState, SlotKey, fold_lines, fold_placements
 from apps.logs.records import LinesWritten
 from apps.logs.store import overview
 from apps.logs.store.chunkrows import ChunkOwner, PackedChunk, add_chunks

@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from apps.core.records import Severity
-from apps.logs.domain.lines import ParsePolicy, SegmentMeta, parse_segment
+from apps.logs.domain.reading.lines import ParsePolicy, SegmentMeta, parse_segment
 from tests.agent_server import AgentServer
 
 ROOT = Path(__file__).parents[3]

@@ -1,0 +1,1 @@
+"""Lines packed into chunks, merged and deleted; what of a file is stored already."""

@@ -1,0 +1,1 @@
+"""Which lines somebody asks for, and how they are found in chunks."""

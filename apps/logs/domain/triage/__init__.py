@@ -1,0 +1,1 @@
+"""Which rank failed first, from its lines and those of its neighbours."""

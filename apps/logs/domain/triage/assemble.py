@@ -1,0 +1,160 @@
+"""From stored lines and rank states to the case that the first-failure rule decides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from apps.logs.domain.reading.lines import CONSOLE, TEE
+from apps.logs.domain.triage.agents import AgentFacts, AgentLine, read_agent
+from apps.logs.domain.triage.case import AttemptFacts, RankFacts
+from apps.logs.domain.triage.classify import Taxonomy
+from apps.logs.domain.triage.ranks import RankState, slot_of
+from apps.logs.domain.triage.roots import Event
+
+SKEW_NS = 10 * 1_000_000_000
+MAX_EVENTS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class EventRow:
+    """A stored line of warning or worse; of a traceback its first and last line only.
+
+    node: "" if unknown. message: without prefixes.
+    """
+
+    time_ns: int
+    node: str
+    source: str
+    channel: str
+    seq: int
+    local_rank: int | None
+    rank: int | None
+    severity: int
+    message: str
+
+
+def assemble(
+    rows: Sequence[EventRow],
+    states: Iterable[RankState],
+    taxonomy: Taxonomy,
+    *,
+    placed: Mapping[tuple[str, int], int] | None = None,
+) -> AttemptFacts:
+    """The case. placed: (node, local rank) -> rank, for processes that never named their rank.
+
+    Console copies count only on nodes that sent no rank files. A line that was followed by a step
+    of its rank is left out: that rank recovered. For ranks that print no steps the job's last
+    step counts, less ten seconds for clocks that differ.
+    """
+    builder = _Builder(list(states), dict(placed or {}))
+    builder.take(rows, taxonomy)
+    return builder.facts()
+
+
+class _Builder:
+    def __init__(self, states: list[RankState], placed: dict[tuple[str, int], int]) -> None:
+        self.states = states
+        for state in states:
+            if state.rank is None and state.local_rank is not None:
+                state.rank = placed.get((state.node, state.local_rank))
+        self.by_slot = {(s.node, s.slot): s for s in states}
+        self.by_rank = {(s.node, s.rank): s for s in states if s.rank is not None}
+        self.with_files = {s.node for s in states if s.lines}
+        newest = max((s.progress_ns for s in states if s.progress_ns is not None), default=None)
+        self.cutoff_ns = newest - SKEW_NS if newest is not None else None
+        self.progress: dict[tuple[str, str], int] = {}
+        for state in states:
+            key = (state.node, state.progress_source)
+            self.progress[key] = max(state.progress_seq, self.progress.get(key, 0))
+        self.events: dict[int, list[Event]] = {}
+        self.agent_lines: dict[str, list[AgentLine]] = {}
+        self.node_events: list[tuple[str | None, Event]] = []
+        self.job_events: list[Event] = []
+
+    def take(self, rows: Sequence[EventRow], taxonomy: Taxonomy) -> None:
+        """Sort the rows by whom they belong to."""
+        for row in sorted(rows, key=lambda r: (r.node, r.source, r.seq)):
+            if self.is_old(row) or (row.channel == TEE and row.node in self.with_files):
+                continue
+            fault = taxonomy.classify(row.message)
+            event = Event(row.time_ns, row.source, row.seq, row.severity, row.message, fault)
+            slot = slot_of(row.local_rank, row.rank)
+            if slot is not None:
+                self.of_rank(row, slot, event)
+            elif row.channel == CONSOLE:
+                lines = self.agent_lines.setdefault(row.node, [])
+                lines.append(AgentLine(row.time_ns, row.message))
+                self.job_events.append(event)
+            else:
+                self.node_events.append((row.node or None, event))
+
+    def is_old(self, row: EventRow) -> bool:
+        """Whether the job went on after this line: by position in the file that shows it, else
+        by time."""
+        position = self.progress.get((row.node, row.source))
+        if position is not None:
+            return row.seq < position and row.channel == CONSOLE
+        return self.cutoff_ns is not None and row.time_ns < self.cutoff_ns
+
+    def of_rank(self, row: EventRow, slot: str, event: Event) -> None:
+        """Give one event to its process."""
+        state = self.by_slot.get((row.node, slot)) or self.by_rank.get((row.node, row.rank or -1))
+        if state is None or recovered(event, state):
+            return
+        events = self.events.setdefault(id(state), [])
+        if len(events) < MAX_EVENTS:
+            events.append(event)
+
+    def facts(self) -> AttemptFacts:
+        """The finished case, ranks ascending."""
+        agents = tuple(read_agent(n or None, lines) for n, lines in self.agent_lines.items())
+        self.name_ranks(agents)
+        ranks = {
+            state.rank: RankFacts(
+                rank=state.rank,
+                node=state.node or self.host_of(agents, state.rank),
+                local_rank=state.local_rank,
+                pid=state.pid,
+                events=tuple(self.events.get(id(state), ())),
+                last_ns=state.last_ns,
+                last_step=state.last_step,
+                last_text=state.last_text,
+            )
+            for state in sorted(self.states, key=lambda s: s.lines + s.copies)
+            if state.rank is not None
+        }
+        sizes = [state.world_size for state in self.states if state.world_size]
+        return AttemptFacts(
+            ranks=tuple(ranks[rank] for rank in sorted(ranks)),
+            agents=agents,
+            node_events=tuple(self.node_events),
+            job_events=tuple(self.job_events),
+            world_size=max(sizes, default=None),
+        )
+
+    def name_ranks(self, agents: Sequence[AgentFacts]) -> None:
+        """A process that never named its rank may be named by its agent's summary."""
+        named = {
+            (agent.node or "", ended.local_rank): ended.rank
+            for agent in agents
+            for ended in agent.exits
+            if ended.rank is not None
+        }
+        for state in self.states:
+            if state.rank is None and state.local_rank is not None:
+                state.rank = named.get((state.node, state.local_rank))
+
+    def host_of(self, agents: Sequence[AgentFacts], rank: int) -> str | None:
+        """The host that torchrun prints for a rank of a file without node."""
+        hosts = [e.host for agent in agents for e in agent.exits if e.rank == rank and e.host]
+        return hosts[0] if hosts else None
+
+
+def recovered(event: Event, state: RankState) -> bool:
+    """Whether the rank printed a step after the event: later in the same file, else by time."""
+    if state.progress_ns is None:
+        return False
+    if event.source == state.progress_source:
+        return event.seq < state.progress_seq
+    return event.time_ns < state.progress_ns

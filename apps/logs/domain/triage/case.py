@@ -1,0 +1,100 @@
+"""The case that the first-failure rule decides: facts per rank, per agent, per node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from apps.core.records import Evidence
+from apps.logs.domain.triage.agents import AgentFacts, Exit
+from apps.logs.domain.triage.roots import Event
+
+MAX_QUOTED_CHARS = 400
+
+
+@dataclass(frozen=True, slots=True)
+class RankFacts:
+    """What is known of one rank. events: after its last progress only, warning and worse.
+
+    last_ns, last_step, last_text: of its last line; None and "" if it printed nothing.
+    """
+
+    rank: int
+    node: str | None
+    local_rank: int | None
+    pid: int | None
+    events: tuple[Event, ...]
+    last_ns: int | None
+    last_step: int | None
+    last_text: str
+
+    @property
+    def place(self) -> str:
+        """`rank 5 on gpu-b02`."""
+        return f"rank {self.rank}" + (f" on {self.node}" if self.node else "")
+
+    def says(self, event: Event, *, weight: int = 1) -> Evidence:
+        """The event's line as evidence."""
+        return Evidence(
+            text=event.text.strip()[:MAX_QUOTED_CHARS],
+            time_ns=event.time_ns,
+            step=self.last_step,
+            rank=self.rank,
+            node=self.node,
+            weight=weight,
+        )
+
+    def note(self, text: str, *, time_ns: int | None = None, weight: int = 1) -> Evidence:
+        """A statement about this rank as evidence."""
+        return Evidence(
+            text=text[:MAX_QUOTED_CHARS],
+            time_ns=self.last_ns if time_ns is None else time_ns,
+            step=self.last_step,
+            rank=self.rank,
+            node=self.node,
+            weight=weight,
+        )
+
+    def last_line(self) -> Evidence:
+        """Its last line, as context."""
+        text = f"last line of {self.place}: {self.last_text.strip()}"
+        return replace(self.note(text), weight=0)
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptFacts:
+    """All facts of one attempt. node_events: (node, line) of the kernel or the scheduler.
+
+    job_events: lines of a console that name no rank and may be of any process.
+    world_size: processes the attempt should have; None if no rank said so.
+    """
+
+    ranks: tuple[RankFacts, ...]
+    agents: tuple[AgentFacts, ...] = ()
+    node_events: tuple[tuple[str | None, Event], ...] = ()
+    job_events: tuple[Event, ...] = ()
+    world_size: int | None = None
+
+    def agent_of(self, rank: RankFacts) -> AgentFacts | None:
+        """The agent of this rank's node, or one without a node that reports on the rank."""
+        for agent in self.agents:
+            if agent.node == rank.node:
+                return agent
+        for agent in self.agents:
+            if agent.node is None and agent.exit_of(rank.rank, None, rank.pid) is not None:
+                return agent
+        return None
+
+    def exit_of(self, rank: RankFacts) -> Exit | None:
+        """How its agent says it ended, if it says so."""
+        agent = self.agent_of(rank)
+        return agent.exit_of(rank.rank, rank.local_rank, rank.pid) if agent is not None else None
+
+    def signalled(self, rank: RankFacts) -> bool:
+        """Whether its agent had to send it SIGTERM, or reports that SIGTERM ended it."""
+        agent = self.agent_of(rank)
+        if agent is None:
+            return False
+        if rank.pid is not None and rank.pid in agent.signalled:
+            return True
+        ended = self.exit_of(rank)
+        return ended is not None and (ended.code == -15 or ended.pid in agent.signalled)

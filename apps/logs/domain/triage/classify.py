@@ -1,0 +1,277 @@
+"""Which fault class a log line belongs to, and how severe a line without a level is.
+
+The classes are data (apps/logs/taxonomy.yaml). Most lines match nothing, so a line first has to
+contain one of the anchors, then a literal of a class, before a regex is tried.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+import yaml
+
+from apps.core.errors import AppError
+from apps.core.records import Severity
+from apps.logs.domain.reading.shapes import shaped
+
+ROLES = frozenset({"cause", "symptom", "either", "confirm"})
+MAX_CLASSIFIED_CHARS = 4096
+MAX_SHAPES = 4_000
+
+# Lower-case pieces without digits; every literal of the taxonomy contains one (a test checks it).
+ANCHORS = (
+    "error", "fail", "exce", "warn", "exit", "kill", "signal", "sigterm", "terminate", "interrupt",
+    "fault", "unexpected", "assert", "invalid", "missing", "mismatch", "not found", "cannot",
+    "nvrm", "xid", "fallen", "non-fatal", "cuda", "cublas", "cudnn", "gpus", "device",
+    "misaligned", "launch", "forward compatibility", "not yet initialized", "nvlink",
+    "fabricmanager", "peermem", "aer: ", "pcie", "slowdown", "thermal", "_reasons", "ecc",
+    "memory", "oom", "timed out", "timeout", "deadline", "watchdog", "heartbeat", "desync",
+    "not all ranks", "communicator ranks", "completed", "completion", "duplicate", "internal",
+    "remote", "recv from", "connection", "refused", "unreachable", "broken pipe", "reset by",
+    "gloo", "mlx", "link down", "async event", "insufficient power", "should dump", "sendbytes",
+    "rendezvous", "client socket", "address already", "eaddrinuse", "errno", "no space", "lustre",
+    "responding", "read-only", "nvme", "slow down", "requesttime", "directory", "headertoo",
+    "metadata", "load key", "safetensor", "state_dict", "size mis", "reader",
+    "writer", "loss: nan", "norm: nan", "found nan", "skipping step", "loss scale", "arrowinvalid",
+    "cancelled", "preempt", "node_fail", "node failure", "srun", "low on resource", "reason",
+    "crashloop", "back-off", "pod ", "deleted", "clock", "chronyd", "root cause",
+    "worker (pid", "worker died", "killed", "oom-", "writing", "collective",
+)  # fmt: skip
+_MAX_BORING = 20_000
+_MAX_BORING_BYTES = 512
+_boring: set[bytes] = set()
+
+_ADVICE = re.compile(
+    r"For debugging consider|might be caused by|potential root causes|Compile with `TORCH_USE"
+    r"|Search for `cuda|might be asynchronously reported|usually reflects"
+    r"|To enable traceback see|typically caused by a remote worker"
+)
+_EXCEPTION = re.compile(
+    r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Fault|Timeout)(?::\s|$)"
+)
+_CHAIN = ("During handling of the above exception", "The above exception was the direct cause")
+
+
+class BadTaxonomy(AppError):
+    """The shipped or overridden list of fault classes cannot be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class FaultClass:
+    """One class of the taxonomy. regexes are empty for classes found by structure."""
+
+    id: str
+    title: str
+    layer: str
+    role: str
+    blame: str
+    match_priority: int
+    specificity: int
+    action: str
+    literals: tuple[str, ...]
+    regexes: tuple[re.Pattern[str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Taxonomy:
+    """All classes. version is stored with every verdict.
+
+    by_anchor: anchor -> literal -> classes; the anchor "" holds literals to try on every line.
+    """
+
+    version: int
+    classes: Mapping[str, FaultClass]
+    by_anchor: Mapping[str, Mapping[str, tuple[FaultClass, ...]]]
+    _by_shape: dict[bytes, tuple[FaultClass, ...]] = field(default_factory=dict, compare=False)
+
+    def classify(self, message: str) -> FaultClass | None:
+        """The class of one message (prefixes already stripped), or None.
+
+        Of several classes that match, the highest match_priority, then specificity, wins.
+        A thousand ranks that fail say the same but for numbers: what may fit is looked for once a
+        shape (shapes.py). Cost: about 10 microseconds; 5 for a shape that was seen before.
+        """
+        text = message[:MAX_CLASSIFIED_CHARS]
+        if is_advice(text):
+            text = _ADVICE.split(text, maxsplit=1)[0]
+        likely = self._likely(text)
+        matching = [f for f in likely if any(r.search(text) for r in f.regexes)]
+        if matching:
+            return max(matching, key=lambda f: (f.match_priority, f.specificity))
+        return self.classes.get("py_exception") if _EXCEPTION.match(text) else None
+
+    def _likely(self, text: str) -> Iterable[FaultClass]:
+        """Classes with a literal in the text: it can stand only where its shape does."""
+        shape = shaped(text.encode("utf-8", "replace"))
+        maybe = self._by_shape.get(shape)
+        if maybe is None:
+            if len(self._by_shape) >= MAX_SHAPES:
+                self._by_shape.clear()
+            maybe = self._by_shape[shape] = tuple(
+                fault
+                for fault in self.classes.values()
+                if any(shaped(literal.encode()) in shape for literal in fault.literals)
+            )
+        likely = [fault for fault in maybe if any(one in text for one in fault.literals)]
+        return likely if len(likely) < 2 else self._candidates(text)
+
+    def _candidates(self, text: str) -> Iterable[FaultClass]:
+        lowered = text.lower()
+        found: dict[str, FaultClass] = {}
+        for anchor, literals in self.by_anchor.items():
+            if anchor in lowered:
+                for literal, classes in literals.items():
+                    if literal in text:
+                        found.update((fault.id, fault) for fault in classes)
+        return found.values()
+
+
+def is_advice(message: str) -> bool:
+    """Whether a line only advises or guesses ("might be caused by ...")."""
+    return _ADVICE.search(message) is not None
+
+
+def build_taxonomy(document: Any, *, where: str = "taxonomy.yaml") -> Taxonomy:
+    """A taxonomy from the parsed YAML. Raises BadTaxonomy that names the faulty class."""
+    if not isinstance(document, dict) or not isinstance(document.get("classes"), list):
+        raise BadTaxonomy("no list of classes", where=where, hint="add a top-level key 'classes'")
+    classes: dict[str, FaultClass] = {}
+    for number, item in enumerate(document["classes"]):
+        fault = _fault_class(item, f"{where}: classes[{number}]")
+        if fault.id in classes:
+            raise BadTaxonomy(
+                f"class id {fault.id!r} is used twice", where=where, hint="rename one of them"
+            )
+        classes[fault.id] = fault
+    return Taxonomy(int(document.get("version", 0)), classes, _by_anchor(classes.values()))
+
+
+def _fault_class(item: Any, where: str) -> FaultClass:
+    if not isinstance(item, dict) or not item.get("id"):
+        raise BadTaxonomy("class without id", where=where, hint="give it a stable id")
+    if item.get("role") not in ROLES:
+        raise BadTaxonomy(
+            f"class {item['id']!r} has role {item.get('role')!r}",
+            where=where,
+            hint=f"use one of {', '.join(sorted(ROLES))}",
+        )
+    try:
+        regexes = tuple(re.compile(r) for r in item.get("regex", ()))
+    except re.error as error:
+        raise BadTaxonomy(
+            f"class {item['id']!r}: {error}", where=where, hint="correct the regex"
+        ) from error
+    return FaultClass(
+        id=str(item["id"]),
+        title=str(item.get("title", item["id"])),
+        layer=str(item.get("layer", "")),
+        role=str(item["role"]),
+        blame=str(item.get("blame", "")),
+        match_priority=int(item.get("match_priority", 0)),
+        specificity=int(item.get("specificity", 0)),
+        action=str(item.get("action", "")),
+        literals=tuple(str(x) for x in item.get("literals", ())),
+        regexes=regexes,
+    )
+
+
+def _by_anchor(
+    classes: Iterable[FaultClass],
+) -> Mapping[str, Mapping[str, tuple[FaultClass, ...]]]:
+    index: dict[str, dict[str, tuple[FaultClass, ...]]] = {anchor: {} for anchor in ANCHORS}
+    index[""] = {}  # literals without an anchor are tried on every line
+    for fault in classes:
+        for literal in fault.literals:
+            lowered = literal.lower()
+            anchor = next((a for a in ANCHORS if a in lowered), "")
+            index[anchor][literal] = (*index[anchor].get(literal, ()), fault)
+    return {anchor: literals for anchor, literals in index.items() if literals}
+
+
+@lru_cache(maxsize=1)
+def taxonomy() -> Taxonomy:
+    """The shipped taxonomy, loaded and compiled once a process (about 50 ms)."""
+    text = resources.files("apps.logs").joinpath("taxonomy.yaml").read_text(encoding="utf-8")
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return build_taxonomy(yaml.load(text, Loader=loader))  # noqa: S506 - both loaders are safe
+
+
+def severity_without_level(message: str) -> int:
+    """Severity of a message whose writer gave no level: NCCL's word, an exception, a fault class.
+
+    Cost: under 1 microsecond for a line that means nothing.
+    """
+    if message.startswith("frame #"):  # of a C++ stack
+        return Severity.INFO
+    nccl = message.find(" NCCL ")
+    if nccl >= 0:
+        word = message[nccl + 6 : nccl + 10]
+        if word in ("INFO", "TRAC"):
+            return Severity.INFO
+        if word == "WARN":
+            return Severity.WARNING
+    lowered = suspicious(message)
+    return Severity.INFO if lowered is None else _severity_of_suspicious(message, lowered)
+
+
+def suspicious(message: str) -> str | None:
+    """The message in lower case if it contains an anchor, else None.
+
+    Lines repeat except for their numbers, so messages without an anchor are remembered by their
+    shape: the usual cost is 0.3 microseconds instead of 5.
+    """
+    shape = shaped(message.encode("utf-8", "replace"))
+    if shape in _boring:
+        return None
+    lowered = message[:MAX_CLASSIFIED_CHARS].lower()
+    if any(anchor in lowered for anchor in ANCHORS):
+        return lowered
+    if len(shape) <= _MAX_BORING_BYTES:
+        if len(_boring) >= _MAX_BORING:
+            _boring.clear()
+        _boring.add(shape)
+    return None
+
+
+def may_depend_on_digits(message: str) -> bool:
+    """Whether the severity of a message without a level may be another with other digits in it.
+
+    Regexes of fault classes look at digits (`Xid ...: 79`); no other rule does.
+    """
+    lowered = suspicious(message)
+    if lowered is None:
+        return False
+    shape = shaped(message.encode("utf-8", "replace")).decode()
+    return any(
+        literal in shape
+        for anchor, literals in _shaped_literals().items()
+        if anchor in lowered
+        for literal in literals
+    )
+
+
+@lru_cache(maxsize=1)
+def _shaped_literals() -> Mapping[str, tuple[str, ...]]:
+    """Anchor -> the shapes of its literals."""
+    return {
+        anchor: tuple(shaped(literal.encode()).decode() for literal in literals)
+        for anchor, literals in taxonomy().by_anchor.items()
+    }
+
+
+def _severity_of_suspicious(message: str, lowered: str) -> int:
+    if _EXCEPTION.match(message) or message.startswith(_CHAIN):
+        return Severity.ERROR
+    fault = taxonomy().classify(message)
+    if fault is not None:
+        return Severity.WARNING if fault.role == "confirm" else Severity.ERROR
+    if "warning" in lowered:
+        return Severity.WARNING
+    if "ERROR" in message or " error: " in message or message.startswith(("Error", "error:")):
+        return Severity.ERROR
+    return Severity.INFO

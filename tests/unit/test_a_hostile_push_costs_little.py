@@ -57,7 +57,13 @@ def nested(inner):
 
 
 _JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | _SHORT, nested, max_leaves=8
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | _SHORT,
+    nested,
+    max_leaves=8,
 )
 _ANY = st.recursive(
     st.booleans() | st.integers(0, 2**63 - 1) | st.floats() | _SHORT | st.binary(max_size=5),

@@ -15,6 +15,7 @@ from apps.api.logs import router as logs
 from apps.api.names import router as names
 from apps.api.orders import router as orders
 from apps.api.patterns import router as patterns
+from apps.api.planned import router as planned
 from apps.api.renderer import StrictJson, StrictParser
 from apps.api.runs import router as runs
 from apps.api.stops import router as stops
@@ -56,5 +57,6 @@ api.add_router("", logs, tags=["logs"])
 api.add_router("", names, tags=["names"])
 api.add_router("", orders, tags=["rollback"])
 api.add_router("", patterns, tags=["logs"])
+api.add_router("", planned, tags=["planned changes"])
 api.add_router("", stops, tags=["stop"])
 api.add_router("", ingest, tags=["ingest"])

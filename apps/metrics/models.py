@@ -137,3 +137,29 @@ class ProjectNames(models.Model):
     version = models.IntegerField()
     changed_at_ns = models.BigIntegerField()
     changed_by = models.CharField(max_length=200)
+
+
+class Planned(models.Model):
+    """A change of the training that a person said was wanted. Never deleted: removed_at_ns is set
+    where somebody took it back."""
+
+    pk = models.CompositePrimaryKey("run_id", "number")
+    run_id = models.BigIntegerField()
+    number = models.IntegerField()
+    kind = models.CharField(max_length=40)
+    from_step = models.BigIntegerField()
+    to_step = models.BigIntegerField(null=True)
+    text = models.CharField(max_length=500, blank=True)
+    said_by = models.CharField(max_length=200)
+    said_at_ns = models.BigIntegerField()
+    removed_by = models.CharField(max_length=200, blank=True)
+    removed_at_ns = models.BigIntegerField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["run_id", "from_step", "number"],
+                condition=models.Q(removed_at_ns=None),
+                name="ix_planned_counting",
+            )
+        ]

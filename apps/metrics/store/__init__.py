@@ -18,6 +18,14 @@ from apps.metrics.store.detectors import (
 )
 from apps.metrics.store.names import all_names, key_names, keys
 from apps.metrics.store.naming import naming_of, naming_of_run, note_again, save_naming
+from apps.metrics.store.planned import (
+    MAX_PLANNED,
+    PlannedInfo,
+    add_planned,
+    get_planned,
+    planned,
+    remove_planned,
+)
 from apps.metrics.store.read import (
     count_points,
     latest,
@@ -29,17 +37,21 @@ from apps.metrics.store.read import (
 from apps.metrics.store.write import write_rows
 
 __all__ = [
+    "MAX_PLANNED",
     "CellGrid",
     "CellQuery",
     "FreshRows",
     "KeyInfo",
+    "PlannedInfo",
     "Points",
     "SeriesQuery",
     "SeriesWindow",
     "WriteResult",
+    "add_planned",
     "all_names",
     "compact_once",
     "count_points",
+    "get_planned",
     "key_names",
     "keys",
     "latest",
@@ -47,10 +59,12 @@ __all__ = [
     "naming_of",
     "naming_of_run",
     "note_again",
+    "planned",
     "read_cells",
     "read_rank_rows",
     "read_rows",
     "read_series",
+    "remove_planned",
     "runs_to_compact",
     "save_detector",
     "save_naming",

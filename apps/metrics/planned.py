@@ -10,6 +10,7 @@ from apps.accounts.records import Actor
 from apps.accounts.services import audit, require
 from apps.core.errors import NotFound, Refused
 from apps.metrics import store
+from apps.metrics.domain.announced import from_config
 from apps.metrics.domain.planned import PlannedChange, checked
 from apps.metrics.naming import LOOK_BACK_STEPS
 from apps.metrics.store import PlannedInfo
@@ -18,8 +19,13 @@ from apps.runs.records import AttemptInfo
 
 
 def planned_of(run_id: int) -> tuple[PlannedChange, ...]:
-    """What people said was wanted in a run, by step. One statement."""
-    return tuple(info.change for info in store.planned(run_id))
+    """What people said was wanted in a run, and what its configuration announces, by step.
+
+    Two statements. What logged series say is not here: the detector sees it in the rows.
+    """
+    said = [info.change for info in store.planned(run_id)]
+    found = [*said, *from_config(runs.config_of(run_id))]
+    return tuple(sorted(found, key=lambda change: change.from_step))
 
 
 def add(

@@ -94,6 +94,14 @@ def run_by_id(run_id: int) -> RunInfo:
     return _info(run, _newest([run_id]).get(run_id), timezone.now())
 
 
+def config_of(run_id: int) -> dict[str, Any]:
+    """The configuration of a run, {} if there is none. -- uses the primary key"""
+    found: dict[str, Any] | None = (
+        Run.objects.filter(pk=run_id).values_list("config", flat=True).first()
+    )
+    return found or {}
+
+
 def by_id(run_ids: Collection[int]) -> dict[int, RunInfo]:
     """run id -> run, of those that are there. -- uses the primary key"""
     rows = list(Run.objects.filter(pk__in=run_ids))

@@ -1,14 +1,17 @@
-"""The outbox of messages."""
+"""The outbox of messages, the rules that say who gets them, and the channels they go through."""
 
 from __future__ import annotations
 
 from django.db import models
 
+_STATUSES = ["pending", "sent", "folded", "withdrawn", "failed"]
+
 
 class Notification(models.Model):
     """One message to one recipient: planned with its cause, sent later.
 
-    status: pending, sent, folded, withdrawn. claimed_until_ns: a worker is on it until then.
+    recipient: a mail address, or "channel:ID". status: pending, sent, folded, withdrawn, failed.
+    claimed_until_ns: a worker is on it until then.
     tries: claims so far. subject: set when sent, repeated by the closing message.
     latency_ms: from planning to acceptance by the mail server.
     """
@@ -40,7 +43,7 @@ class Notification(models.Model):
         ]
         constraints = [
             models.CheckConstraint(
-                condition=models.Q(status__in=["pending", "sent", "folded", "withdrawn"]),
+                condition=models.Q(status__in=_STATUSES),
                 name="notification_status_is_known",
             ),
             models.CheckConstraint(
@@ -48,3 +51,49 @@ class Notification(models.Model):
                 name="notification_sent_has_a_time",
             ),
         ]
+
+
+class Channel(models.Model):
+    """A place messages go to. project "": any.
+
+    sealed: its address and secret, encrypted (`apps.alerts.sealing`). shown: what a page may say
+    of them. tested_*: the last test message; test_error "" when it arrived.
+    """
+
+    name = models.CharField(max_length=100, unique=True)
+    kind = models.CharField(max_length=20)
+    project = models.CharField(max_length=200, blank=True)
+    shown = models.CharField(max_length=300)
+    sealed = models.TextField()
+    enabled = models.BooleanField(default=True)
+    version = models.IntegerField(default=1)
+    changed_at_ns = models.BigIntegerField()
+    changed_by = models.CharField(max_length=200)
+    tested_at_ns = models.BigIntegerField(null=True)
+    test_error = models.TextField(blank=True)
+
+
+class Rule(models.Model):
+    """Incidents that fit all conditions go to `channels` (ids); see `domain.routing.Rule`."""
+
+    name = models.CharField(max_length=100, unique=True)
+    severities = models.JSONField(default=list)
+    kinds = models.JSONField(default=list)
+    project = models.CharField(max_length=200, blank=True)
+    tag = models.CharField(max_length=200, blank=True)
+    owner = models.CharField(max_length=200, blank=True)
+    channels = models.JSONField(default=list)
+    everybody = models.BooleanField(default=False)
+    enabled = models.BooleanField(default=True)
+    version = models.IntegerField(default=1)
+    changed_at_ns = models.BigIntegerField()
+    changed_by = models.CharField(max_length=200)
+
+
+class LeftRule(models.Model):
+    """Somebody unsubscribed from a rule; rule_id 0 is the rule that nobody wrote."""
+
+    pk = models.CompositePrimaryKey("rule_id", "recipient")
+    rule_id = models.BigIntegerField()
+    recipient = models.CharField(max_length=254)
+    left_at_ns = models.BigIntegerField()

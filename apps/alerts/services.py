@@ -12,8 +12,7 @@ from django.conf import settings
 from django.core.mail import EmailMultiAlternatives
 from django.db import transaction
 
-from apps.accounts import store as accounts
-from apps.alerts import store
+from apps.alerts import routing, store
 from apps.alerts.domain import lifecycle, mail
 from apps.alerts.domain.lifecycle import AlertPolicy, Kind, Message, Status
 from apps.alerts.domain.mail import MailFacts
@@ -89,7 +88,8 @@ def plan(changes: Sequence[Touched], now_ns: int) -> int:
 
     Looks at the incidents as they are now, not at what the changes say, so that it may be
     repeated. A worker is woken on commit, and when what must wait a little is due; should that
-    fail, the periodic `send` finds the rows. Three statements, and one a row that is planned.
+    fail, the periodic `send` finds the rows. Two statements, those of `routing.routes`, and one a
+    row that is planned.
     """
     touched: dict[int, set[int]] = {}
     for change in changes:
@@ -107,7 +107,7 @@ def sweep(now_ns: int, policy: AlertPolicy = lifecycle.DEFAULT_POLICY) -> int:
     """Plan for every paging incident of the last day, whoever forgot to; rows that changed.
 
     Also the place where reminders come from. An incident that cannot be planned is logged and
-    keeps no other from its messages. Three statements, and one a row that is planned.
+    keeps no other from its messages. Statements as in `plan`.
     """
     since_ns = now_ns - int(policy.late_s * _SECOND_NS)
     planner = _Planner(incidents.paging(since_ns), now_ns)
@@ -120,8 +120,10 @@ class _Planner:
     def __init__(self, found: Sequence[IncidentInfo], now_ns: int) -> None:
         self.incidents = [incident for incident in found if incident.page]
         self.now_ns = now_ns
-        self.people = recipients()
         self.existing = store.messages([(i.run_id, i.id) for i in self.incidents])
+        self.routes = routing.routes(
+            self.incidents, {i.id: self._broken(i) for i in self.incidents}
+        )
 
     def plan_all(self) -> list[int]:
         """When the rows that changed are due."""
@@ -141,7 +143,7 @@ class _Planner:
     def plan(self, incident: IncidentInfo) -> list[int]:
         """When the rows of one incident that changed are due."""
         existing = self.existing[incident.id]
-        everybody = sorted({*self.people, *existing})
+        everybody = sorted({*self.routes[incident.id].recipients, *existing})
         told = all(lifecycle.announced(existing.get(to, [])) for to in everybody)
         ranked = not told and _ranks_logged(incident)
         return [
@@ -151,6 +153,11 @@ class _Planner:
                 incident, to, existing.get(to, []), self.now_ns, ranks_logged=ranked
             )
         ]
+
+    def _broken(self, incident: IncidentInfo) -> list[str]:
+        """Recipients that could not be told of the incident: somebody else has to be."""
+        told = self.existing[incident.id]
+        return [to for to, messages in told.items() if lifecycle.unreachable(messages)]
 
 
 def _ranks_logged(incident: IncidentInfo) -> bool:
@@ -178,16 +185,6 @@ def _plan_for(
     for kind, seq in decision.withdrawn:
         store.withdraw(address, kind, seq)
     return planned
-
-
-def recipients() -> list[str]:
-    """Who gets messages: ALERT_RECIPIENTS, else every user with an address, else the sender
-    itself, so that no alert is without an addressee."""
-    return (
-        list(settings.ALERT_RECIPIENTS)
-        or accounts.mail_addresses()
-        or [settings.DEFAULT_FROM_EMAIL]
-    )
 
 
 # -- sending

@@ -18,18 +18,21 @@ class Kind(StrEnum):
     OPENING = "opening"
     REMINDER = "reminder"
     CLOSING = "closing"
+    ACKNOWLEDGED = "acknowledged"  # for channels that follow the state, never a mail
 
 
 class Status(StrEnum):
     """Where a message stands. Stored: never rename a value.
 
     folded: another message said it too. withdrawn: it lost its reason before it was sent.
+    failed: it cannot be sent, the error says why; a person may try again.
     """
 
     PENDING = "pending"
     SENT = "sent"
     FOLDED = "folded"
     WITHDRAWN = "withdrawn"
+    FAILED = "failed"
 
 
 DONE = frozenset({Status.SENT, Status.FOLDED})
@@ -161,6 +164,12 @@ def forgotten(
 def announced(existing: Iterable[Message]) -> bool:
     """Whether the first opening message needs no more planning."""
     return any((m.kind, m.seq) == (Kind.OPENING, 0) and m.status in DONE for m in existing)
+
+
+def unreachable(existing: Iterable[Message]) -> bool:
+    """Whether an opening message could not be sent to this recipient, and none was before."""
+    openings = {m.status for m in existing if m.kind is Kind.OPENING}
+    return Status.FAILED in openings and not openings & DONE
 
 
 def awaits_suspect(incident: IncidentInfo) -> bool:

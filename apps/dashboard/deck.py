@@ -15,6 +15,7 @@ from apps.dashboard.figures import Chart
 from apps.dashboard.lineage import kept_until
 from apps.incidents import store as incidents
 from apps.incidents.domain.incident import IncidentInfo
+from apps.metrics import store as metrics
 from apps.nodes import store as nodes
 from apps.rollbacks import store as rollbacks
 from apps.runs import store as runs
@@ -212,6 +213,9 @@ def _lanes(scene: _Scene) -> list[dict[str, Any]]:
             lambda number: reverse("incident", args=[number]),
         ),
     ]
+    planned = metrics.planned(run.id)
+    if planned:
+        found.append(lanes.planned_lane(clock, planned, reverse("planned", args=[run.key])))
     if orders:
         found.append(
             lanes.order_lane(clock, orders, lambda number: reverse("order", args=[run.key, number]))

@@ -166,6 +166,31 @@ def order_lane(clock: Clock, orders: Sequence[Any], href: Callable[[int], str]) 
     return lane("Rollbacks", items)
 
 
+def planned_lane(clock: Clock, planned: Sequence[Any], href: str) -> dict[str, Any]:
+    """What people said is planned: a bar where it has an end, else a ring where it begins.
+
+    On a time axis only what the newest attempt with its first step has reached.
+    """
+    items = []
+    for info in planned:
+        change = info.change
+        attempt = _attempt_at(clock, change.from_step)
+        if attempt is None:
+            continue
+        text = f"planned: {change.words} (said by {info.said_by})"
+        begin = mark(clock.of_step(attempt, change.from_step), "hollow", "info", text, href)
+        if begin is not None and change.to_step is not None:
+            begin |= {"x2": clock.of_step(attempt, change.to_step), "label": change.kind_words}
+        items.append(begin)
+    return lane("Planned", items)
+
+
+def _attempt_at(clock: Clock, step: int) -> int | None:
+    """The newest attempt that logged a step; on a step axis every step has a place."""
+    with_it = [c.attempt for c in clock.curves if c.step[0] <= step <= c.step[-1]]
+    return with_it[-1] if with_it else 0 if clock.kind == "step" else None
+
+
 def onset_mark(clock: Clock, incident: Any) -> dict[str, Any] | None:
     """The onset of an incident as a line through all rows."""
     x = _place(clock, incident)

@@ -44,12 +44,16 @@ class PlannedChange:
         return self.from_step <= step <= last
 
     @property
+    def kind_words(self) -> str:
+        """The kind as people call it."""
+        return KINDS.get(self.kind, self.kind.replace("_", " "))
+
+    @property
     def words(self) -> str:
         """ "batch size from step 4,000 to 4,500: doubled", for a title or a tooltip."""
-        kind = KINDS.get(self.kind, self.kind.replace("_", " "))
         end = "" if self.to_step is None else f" to {self.to_step:,}"
         said = f": {self.text}" if self.text else ""
-        return f"{kind} from step {self.from_step:,}{end}{said}"
+        return f"{self.kind_words} from step {self.from_step:,}{end}{said}"
 
 
 def explaining(changes: Iterable[PlannedChange], step: int) -> PlannedChange | None:

@@ -1,0 +1,360 @@
+"""The tests of each possible cause: what was tested, on what, and how it came out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from apps.core.records import Finding
+from apps.core.words import duration, many, number
+from apps.incidents.domain.clues import Clues, Passage
+from apps.incidents.domain.correlate import SCRIPT_ALERT, loudness
+from apps.incidents.domain.incident import EarliestSignal, IncidentInfo
+from apps.incidents.domain.shape import Shape, planned
+from apps.incidents.domain.suspects import apart_ranks
+from apps.metrics.domain.layer_keys import recogniser
+
+
+class Result(StrEnum):
+    """How a test came out."""
+
+    HOLDS = "holds"
+    AGAINST = "speaks against"
+    UNTESTED = "could not be tested"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckPolicy:
+    """Thresholds, in steps, and what a test is worth, 0 to 1.
+
+    same_steps: a value logged for step n is applied at its end and shows at n + 1. settle_steps: a
+    configuration under which so many steps went well is not what broke it (the longest measured
+    lead of a cause over the loss is about 300 steps, a ramp of the learning rate). resume_steps:
+    104B diverged at once with a reset optimizer. transient_steps: rows after a resume in which an
+    excursion is usual. scale_ratio: three halvings preceded the divergence of the 13B run.
+    sure: it stands in the log. strong: the same outlier at the same step of another pass, by chance
+    in about 0.4 % of the cases (320 outliers in 441,000 rows, looked for in five). healed: 303 of
+    320 excursions of healthy public runs lasted one row. likely, fair, weak: judgement; how often
+    the first cause is right is to be counted on real incidents.
+    """
+
+    same_steps: int = 2
+    settle_steps: int = 300
+    resume_steps: int = 100
+    transient_steps: int = 10
+    scale_ratio: float = 8.0
+    sure: float = 0.95
+    strong: float = 0.85
+    likely: float = 0.7
+    fair: float = 0.5
+    healed: float = 0.45
+    weak: float = 0.3
+
+
+DEFAULT_POLICY = CheckPolicy()
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One test. test: what was compared, so that a person can repeat it. seen: what came out, or
+    why it could not be made. weight: what it is worth, 0 to 1."""
+
+    test: str
+    result: Result
+    seen: str
+    weight: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Everything the tests look at. skipped: attempt -> steps whose data it was told to skip."""
+
+    incident: IncidentInfo
+    findings: tuple[Finding, ...]
+    shape: Shape
+    clues: Clues
+    skipped: tuple[tuple[int, tuple[int, int]], ...] = ()
+
+    @property
+    def onset(self) -> int | None:
+        return self.incident.onset_step
+
+    @property
+    def earliest(self) -> EarliestSignal | None:
+        return self.incident.earliest_signal
+
+    def kinds(self) -> set[str]:
+        """The kinds of all findings that are louder than information."""
+        return {f.kind for f in self.findings if loudness(f.severity) > 0}
+
+
+Test = Callable[[Scene, CheckPolicy], list[Check]]
+
+
+def learning_rate(scene: Scene, policy: CheckPolicy) -> list[Check]:
+    """The learning rate at the onset."""
+    test = "the logged learning rate around the onset"
+    rate = scene.clues.rate
+    if rate is None or scene.onset is None:
+        why = "the learning rate is not logged" if rate is None else "the onset has no step"
+        return [Check(test, Result.UNTESTED, why)]
+    moved = f"{number(rate.before)} → {number(rate.after)}"
+    if rate.jump_step is not None and abs(rate.jump_step - scene.onset) <= policy.same_steps:
+        seen = f"it changed {moved} at step {rate.jump_step:,}"
+        return [Check(test, Result.HOLDS, seen, policy.sure)]
+    if rate.rising:
+        seen = f"it climbed {moved} before the onset, higher than in the steps before"
+        return [Check(test, Result.HOLDS, seen, policy.likely)]
+    seen = f"it was {number(rate.after)} and did not jump"
+    return [Check(test, Result.AGAINST, seen, policy.likely)]
+
+
+def change(scene: Scene, policy: CheckPolicy) -> list[Check]:
+    """The configuration and the code, against the attempt before."""
+    test = "the configuration beside that of the attempt before"
+    clues, onset = scene.clues, scene.onset
+    healthy = None if onset is None or clues.first_step is None else onset - clues.first_step
+    if healthy is not None and healthy >= policy.settle_steps:
+        seen = f"the same process had trained {many(healthy, 'step')} with it"
+        return [Check("configuration and code", Result.AGAINST, seen, policy.fair)]
+    config = clues.config
+    if config is None:
+        return [Check(test, Result.UNTESTED, "there is no attempt before this one")]
+    return [_config(test, scene, policy), _code(scene, policy)]
+
+
+def _config(test: str, scene: Scene, policy: CheckPolicy) -> Check:
+    config = scene.clues.config
+    if config is None or config.changed is None:
+        return Check(test, Result.UNTESTED, "one of the two attempts sent no configuration")
+    if not config.changed:
+        return Check(test, Result.AGAINST, f"the same as in attempt {config.against}", policy.fair)
+    shown = "; ".join(config.changed[:3])
+    more = f" and {len(config.changed) - 3} more" if len(config.changed) > 3 else ""
+    seen = f"since attempt {config.against}: {shown}{more}"
+    return Check(test, Result.HOLDS, seen, policy.likely if config.steering else policy.fair)
+
+
+def _code(scene: Scene, policy: CheckPolicy) -> Check:
+    test = "the git commit beside that of the attempt before"
+    before, after = scene.clues.config.commits if scene.clues.config else ("", "")
+    if not before or not after:
+        return Check(test, Result.UNTESTED, "no git commit was sent with both attempts")
+    if before == after:
+        return Check(test, Result.AGAINST, f"both run {after[:10]}", policy.weak)
+    return Check(test, Result.HOLDS, f"{before[:10]} → {after[:10]}", policy.healed)
+
+
+def resume(scene: Scene, policy: CheckPolicy) -> list[Check]:
+    """A restart just before, and the optimizer state it went on with."""
+    test, seen = "a restart just before the onset", scene.clues.resume
+    if seen is None:
+        return [Check(test, Result.AGAINST, "none: this attempt began the run", policy.likely)]
+    before = f"{many(seen.steps, 'step')} before"
+    text = f"attempt {seen.attempt} began at step {seen.fork_step:,}, {before}"
+    if seen.steps > policy.resume_steps:
+        return [Check(test, Result.AGAINST, text, policy.likely)]
+    near = policy.fair if seen.steps <= policy.transient_steps else policy.weak
+    return [Check(test, Result.HOLDS, text, near), _optimizer_state(seen.optimizer, policy)]
+
+
+def _optimizer_state(there: bool | None, policy: CheckPolicy) -> Check:
+    test = "optimizer state in the checkpoint it went on from"
+    if there is None:
+        return Check(test, Result.UNTESTED, "its list of files does not tell")
+    if there:
+        return Check(test, Result.AGAINST, "it is there", policy.weak)
+    return Check(test, Result.HOLDS, "no file of it holds any", policy.likely)
+
+
+def data(scene: Scene, policy: CheckPolicy) -> list[Check]:
+    """The same data seen by another pass, and whether it healed by itself."""
+    checks = [_passage(p, scene, policy) for p in scene.clues.passages]
+    if not checks:
+        at = f"step {scene.onset:,}" if scene.onset is not None else "these steps"
+        asked = scene.clues.runs_asked
+        beside = f", nor any of {asked} other runs of the project" if asked else ""
+        why = f"no other attempt trained {at}{beside}"
+        checks = [Check("the same step in another pass", Result.UNTESTED, why)]
+    if scene.shape is Shape.HEALED:
+        seen = "it came back into its band by itself, as after a bad batch"
+        checks.append(Check("the loss after the spike", Result.HOLDS, seen, policy.healed))
+    return checks
+
+
+def _passage(passage: Passage, scene: Scene, policy: CheckPolicy) -> Check:
+    test = f"step {passage.step:,} in {passage.named}"
+    if passage.outlier:
+        far = "no number" if passage.z == float("inf") else f"z {passage.z:+.0f}"
+        return Check(
+            test, Result.HOLDS, f"the same outlier at the same step ({far})", policy.strong
+        )
+    if passage.own and _was_skipped(passage, scene):
+        return Check(test, Result.HOLDS, "normal after its data was skipped", policy.likely)
+    if passage.own:
+        return Check(test, Result.AGAINST, "normal, over the same steps", policy.likely)
+    if passage.same_order:
+        seen = "normal, with the same seed and data settings"
+        return Check(test, Result.AGAINST, seen, policy.fair)
+    why = (
+        "its seed or data settings differ"
+        if passage.same_order is False
+        else "its data order is unknown"
+    )
+    return Check(test, Result.UNTESTED, f"normal, but {why}")
+
+
+def _was_skipped(passage: Passage, scene: Scene) -> bool:
+    return any(
+        attempt == passage.attempt and first <= passage.step <= last
+        for attempt, (first, last) in scene.skipped
+    )
+
+
+def numerics(scene: Scene, policy: CheckPolicy) -> list[Check]:
+    """Loss scale, and values that are no numbers."""
+    return [_scale(scene, policy), _nonfinite(scene, policy)]
+
+
+def _scale(scene: Scene, policy: CheckPolicy) -> Check:
+    test, scale = "the loss scale before the onset", scene.clues.scale
+    if scale is None:
+        return Check(test, Result.UNTESTED, "no loss scale is logged (bf16 has none)")
+    fell = f"{number(scale.before)} → {number(scale.lowest)}"
+    if scale.lowest * policy.scale_ratio <= scale.before:
+        return Check(test, Result.HOLDS, f"it fell {fell}", policy.likely)
+    return Check(test, Result.AGAINST, f"it stayed ({fell})", policy.fair)
+
+
+def _nonfinite(scene: Scene, policy: CheckPolicy) -> Check:
+    test, rows = "losses and gradient norms that are no numbers", scene.clues.nonfinite_rows
+    if "nonfinite" in scene.kinds():
+        return Check(test, Result.HOLDS, "they repeat", policy.likely)
+    if rows is None:
+        return Check(test, Result.UNTESTED, "neither is logged")
+    if rows:
+        return Check(test, Result.HOLDS, f"{many(rows, 'row')} near the onset", policy.weak)
+    return Check(test, Result.AGAINST, "none near the onset", policy.weak)
+
+
+def hardware(scene: Scene, policy: CheckPolicy) -> list[Check]:
+    """One rank or one layer apart from all others, and what happened to the hosts."""
+    checks = [_ranks(scene, policy), _nodes(scene, policy)]
+    signal = scene.earliest
+    if signal is not None and signal.layer is not None and signal.more == 0:
+        seen = f"{signal.named} moved, no other layer with it"
+        checks.append(Check("one layer before all others", Result.HOLDS, seen, policy.weak))
+    return checks
+
+
+def _ranks(scene: Scene, policy: CheckPolicy) -> Check:
+    test, apart = "the same series of every rank at the same step", apart_ranks(scene.findings)
+    if len(apart) == 1:
+        named = next((h for h in scene.incident.hypotheses if h.cause == "hardware"), None)
+        seen = f"rank {min(apart)} is apart from all others"
+        return Check(test, Result.HOLDS, seen, named.confidence if named else policy.likely)
+    if apart:
+        seen = f"{many(len(apart), 'rank')} are apart: no single one"
+        return Check(test, Result.AGAINST, seen, policy.weak)
+    if scene.clues.ranks_logged:
+        return Check(test, Result.AGAINST, "no rank is apart", policy.fair)
+    return Check(test, Result.UNTESTED, "no loss of single ranks is logged")
+
+
+def _nodes(scene: Scene, policy: CheckPolicy) -> Check:
+    test, events = "events of the hosts around the onset", scene.clues.events
+    if not scene.clues.hosts:
+        return Check(test, Result.UNTESTED, "it is not known on which hosts the attempt ran")
+    if not events:
+        hosts = many(len(scene.clues.hosts), "host")
+        return Check(
+            test,
+            Result.UNTESTED,
+            f"none arrived from its {hosts}: none happened, or nobody sends them",
+        )
+    accused = {s.node for s in scene.incident.suspects}
+    first = min(events, key=lambda e: (e.node not in accused, e.time_ns))
+    away_s = (first.time_ns - scene.incident.onset_time_ns) / 1e9
+    when = f"{duration(abs(away_s))} {'before' if away_s <= 0 else 'after'} the onset"
+    weight = policy.strong if first.node in accused else policy.fair
+    return Check(
+        test, Result.HOLDS, f"{first.node}: {first.kind} {first.message[:120]}, {when}", weight
+    )
+
+
+def planned_change(scene: Scene, policy: CheckPolicy) -> list[Check]:
+    """What people or the configuration announced."""
+    test, said = (
+        "changes that were announced, logged or configured for these steps",
+        planned(scene.findings),
+    )
+    if said:
+        return [Check(test, Result.HOLDS, said, policy.sure)]
+    return [Check(test, Result.AGAINST, "none is known", policy.fair)]
+
+
+_STATE = ("update", "activation", "attention", "logit", "norm", "ratio", "adam", "router")
+
+
+def optimizer(scene: Scene, policy: CheckPolicy) -> list[Check]:
+    """Whether the state of the optimisation moved before the loss did."""
+    test, signal = "update norms, activations and attention logits before the loss", scene.earliest
+    if signal is not None and signal.lead_steps > 0 and _tells_state(signal):
+        seen = f"{signal.named} moved {many(signal.lead_steps, 'step')} before"
+        return [Check(test, Result.HOLDS, seen, policy.healed)]
+    if "precursor" in scene.kinds() or "layer_trend" in scene.kinds():
+        return [Check(test, Result.HOLDS, "one of them left its band", policy.healed)]
+    if not scene.clues.layers_logged:
+        return [Check(test, Result.UNTESTED, "no statistics of layers are logged")]
+    return [Check(test, Result.AGAINST, "none left its band before the loss", policy.weak)]
+
+
+def _tells_state(signal: EarliestSignal) -> bool:
+    name = signal.series.lower()
+    return recogniser().recognise(signal.series) is not None or any(w in name for w in _STATE)
+
+
+def failure(scene: Scene, policy: CheckPolicy) -> list[Check]:
+    """What the first failure in the logs is."""
+    test = "the first failure in the logs of all ranks"
+    said = [h for h in scene.incident.hypotheses if h.cause == "failure"]
+    if not said:
+        return [Check(test, Result.AGAINST, "no rank failed", policy.fair)]
+    return [Check(test, Result.HOLDS, said[0].text, max(said[0].confidence, policy.weak))]
+
+
+def reported(scene: Scene, policy: CheckPolicy) -> list[Check]:
+    """What the training script said by itself."""
+    told = [f for f in scene.findings if f.kind == SCRIPT_ALERT]
+    if not told:
+        return []
+    return [
+        Check(
+            "none: it is what the script passed to run.alert()",
+            Result.HOLDS,
+            told[0].title,
+            policy.fair,
+        )
+    ]
+
+
+TESTS: dict[str, tuple[str, Test]] = {
+    "planned": ("a planned change", planned_change),
+    "failure": ("a process failed", failure),
+    "learning_rate": ("the learning rate", learning_rate),
+    "change": ("configuration or code changed", change),
+    "resume": ("the restart", resume),
+    "data": ("the data of these steps", data),
+    "numerics": ("number formats (overflow)", numerics),
+    "hardware": ("hardware of one rank or host", hardware),
+    "optimizer": ("an unstable optimisation", optimizer),
+    "reported": ("the training script reported it", reported),
+}
+"""cause -> (its name on the card, its test)."""
+
+
+def run_all(scene: Scene, policy: CheckPolicy = DEFAULT_POLICY) -> dict[str, Sequence[Check]]:
+    """cause -> the tests that were made for it; causes that cannot apply are left out."""
+    made = {cause: test(scene, policy) for cause, (_, test) in TESTS.items()}
+    return {cause: checks for cause, checks in made.items() if checks}

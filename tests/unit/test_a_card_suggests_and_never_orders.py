@@ -1,0 +1,241 @@
+"""incidents.domain.card and advice: what is suggested, for which reason, at which price."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given as for_all
+from hypothesis import strategies as st
+
+from apps.core.records import NodeEvent
+from apps.incidents.domain.advice import Move
+from apps.incidents.domain.card import card_of
+from apps.incidents.domain.clues import (
+    Clues,
+    ConfigSeen,
+    Passage,
+    RateSeen,
+    ResumeSeen,
+    ScaleSeen,
+)
+from apps.incidents.domain.incident import IncidentState
+from apps.incidents.domain.practice import KNOWN
+from apps.incidents.domain.shape import Shape
+from tests.card_samples import (
+    CANDIDATES,
+    JUMP,
+    candidate,
+    card,
+    clues,
+    given,
+    passage,
+    signal,
+)
+from tests.incident_samples import (
+    INFO,
+    PAGE,
+    WARN,
+    at,
+    ended,
+    failure,
+    finding,
+    level_shift,
+    rank_outlier,
+)
+
+TWIN = passage(run_key="llm-7b", own=False, z=40.0, outlier=True)
+EARLY = 1_031
+"""30 steps behind the onset: too early to give up."""
+
+
+def spike(kind="explosion", **fields):
+    return finding("spike", kind, 1001, series="train/loss", **fields)
+
+
+def moved(made):
+    return made.advice.move, made.advice.target and made.advice.target.step
+
+
+def test_a_changed_learning_rate_is_repaired_first_and_then_one_goes_back():
+    made = card(clues=clues(rate=JUMP))
+    assert moved(made) == ("fix first", 900)
+    assert made.advice.sentence == (
+        "Suggestion: fix first, then go back to step 900. The learning rate is what changed, and"
+        " going back without repairing it fails: in our own test the loss exploded again."
+        " Set the learning rate back."
+    )
+    assert made.advice.practice is not None
+    assert made.advice.practice.team == "OPT-175B"
+
+
+def test_a_silent_corruption_goes_back_and_leaves_its_host_out():
+    made = card(level_shift(), rank_outlier(), candidates=(candidate(600),))
+    assert moved(made) == ("roll back", 600)
+    assert (made.exclude, made.skip) == (("gpu-b02",), None)
+    assert made.advice.repair == "Exclude gpu-b02 from the next start."
+
+
+def test_a_spike_that_healed_is_left_alone_and_its_data_looked_at():
+    made = card(finding("o", "outlier", 350, WARN, **ended(9, 350)))
+    assert (made.shape, made.advice.move) == (Shape.HEALED, "wait")
+    assert made.advice.practice is not None
+    assert made.advice.practice.team == "OLMo"
+    assert made.skip == (348, 447)
+
+
+def test_a_spike_that_is_falling_is_waited_for():
+    made = card(spike(), clues=clues(left_ratio=0.2, newest_step=EARLY))
+    assert moved(made) == ("wait", None)
+    assert "20 % of it is left" in made.advice.reason
+    assert made.waiting is not None
+    assert (made.waiting.steps, made.waiting.gpu_hours) == (70, pytest.approx(70 * 0.5 * 8 / 3600))
+    assert made.going_back is not None
+    assert made.going_back.steps == 359
+
+
+def test_a_spike_that_lasts_is_rolled_back_with_a_warning_that_no_cause_is_removed():
+    made = card(spike())
+    assert moved(made) == ("roll back", 900)
+    assert any("going back removes none" in warning for warning in made.warnings)
+
+
+def test_data_that_never_heal_are_skipped_and_the_card_says_what_happens_otherwise():
+    made = card(spike(), clues=clues(passages=(TWIN,)))
+    assert moved(made) == ("roll back", 900)
+    assert made.skip == (999, 1098)
+    assert "Going back without skipping these steps repeats the spike." in made.warnings
+    assert made.advice.practice is not None
+    assert made.advice.practice.team == "PaLM 540B"
+
+
+def test_a_level_that_a_sibling_shares_is_the_datas_own():
+    assert (
+        card(level_shift(), clues=clues(passages=(replace(TWIN, step=701),))).advice.move == "wait"
+    )
+
+
+def test_a_relapse_suggests_a_checkpoint_older_than_the_one_it_came_back_from():
+    made = card(spike(), clues=clues(tried=(901,)))
+    assert moved(made) == ("roll back", 750)
+    assert made.advice.reason.startswith("It came back after going on from step 901.")
+    assert "older ones are offered" in made.warnings[0]
+
+
+def test_without_a_checkpoint_nobody_is_sent_back():
+    assert card(spike(), candidates=()).advice.move == "look"
+    assert card(level_shift(), rank_outlier(), candidates=()).advice.move == "fix first"
+
+
+def test_what_is_over_asks_for_nothing():
+    over = {"state": IncidentState.RESOLVED, "resolution": "recovered", "resolved_at_ns": 1}
+    made = card(clues=clues(rate=JUMP), **over)
+    assert moved(made) == ("wait", None)
+    assert made.advice.reason == "The rollback is verified. There is nothing to go back for."
+
+
+def test_a_failing_host_is_left_out_and_a_failing_program_is_mended():
+    host = replace(failure(), suspects=(replace(failure().suspects[0], fault_class="xid"),))
+    assert moved(card(host, candidates=(candidate(100),))) == ("roll back", 100)
+    assert card(host).exclude == ("gpu-b02",)
+    assert (card(failure()).advice.move, card(failure()).exclude) == ("fix first", ())
+
+
+@pytest.mark.parametrize(
+    ("kind", "age", "move"),
+    [
+        ("explosion", 30, "wait"),
+        ("explosion", 258, "roll back"),
+        ("slow_divergence", 30, "roll back"),
+        ("nonfinite", 3, "fix first"),
+        ("level_shift", 30, "look"),
+        ("loss_drop", 258, "look"),
+        ("plateau", 258, "look"),
+        ("precursor", 258, "wait"),
+        ("throughput_drop", 258, "look"),
+        ("a kind of tomorrow", 258, "look"),
+    ],
+)
+def test_without_a_cause_the_shape_and_its_age_decide(kind, age, move):
+    assert card(spike(kind), clues=clues(newest_step=1001 + age)).advice.move == move
+
+
+def test_costs_without_rates_are_steps_only():
+    made = card(spike(), clues=clues(step_s=None, gpus=None))
+    assert made.going_back is not None
+    assert (made.going_back.steps, made.going_back.hours, made.going_back.gpu_hours) == (
+        359,
+        None,
+        None,
+    )
+
+
+@pytest.mark.parametrize("practice", KNOWN)
+def test_every_practice_names_a_source_that_can_be_looked_up(practice):
+    assert practice.url.startswith("https://")
+    assert practice.source
+    assert practice.move in [move.value for move in Move]
+    assert practice.cited.endswith(f"({practice.source})")
+
+
+maybe_bool = st.sampled_from([None, True, False])
+steps = st.integers(0, 3_000)
+passages = st.builds(
+    Passage, st.just("k"), st.integers(0, 3), st.booleans(), steps,
+    st.floats(allow_nan=False), st.booleans(), maybe_bool,
+)  # fmt: skip
+number = st.floats(0, 1e6)
+any_clues = st.builds(
+    Clues,
+    first_step=st.none() | steps,
+    newest_step=st.none() | steps,
+    step_s=st.none() | st.floats(0, 100),
+    gpus=st.none() | st.integers(1, 16_000),
+    left_ratio=st.none() | st.floats(-1, 2),
+    rate=st.none() | st.builds(RateSeen, number, number, st.none() | steps, st.booleans()),
+    config=st.none()
+    | st.builds(ConfigSeen, st.just(0), st.none() | st.just(()) | st.just(("lr: 1 → 2",))),
+    resume=st.none() | st.builds(ResumeSeen, st.just(1), steps, steps, maybe_bool),
+    scale=st.none() | st.builds(ScaleSeen, number, number),
+    nonfinite_rows=st.none() | steps,
+    passages=st.lists(passages, max_size=4).map(tuple),
+    ranks_logged=st.booleans(),
+    layers_logged=st.booleans(),
+    hosts=st.sampled_from([(), ("a",)]),
+    events=st.sampled_from([(), (NodeEvent("a", at(1000), "xid", "error", "79"),)]),
+    tried=st.lists(steps, max_size=2).map(tuple),
+)
+KINDS = (
+    "failure", "nonfinite", "explosion", "slow_divergence", "level_shift", "loss_drop", "outlier",
+    "rank_outlier", "precursor", "plateau", "missing_loss", "throughput_drop", "script_alert", "x",
+)  # fmt: skip
+any_finding = st.builds(
+    lambda key, kind, step, severity, facts, over: finding(
+        f"f{key}", kind, step, severity, rank=5 if kind == "rank_outlier" else None, facts=facts,
+        **(ended(5, step) if over and step is not None else {}),
+    ),
+    st.integers(0, 9), st.sampled_from(KINDS), st.none() | steps,
+    st.sampled_from([INFO, WARN, PAGE]),
+    st.sampled_from([{}, {"planned": "batch size"}, {"lr_change_step": 1000}]), st.booleans(),
+)  # fmt: skip
+
+
+@for_all(
+    st.lists(any_finding, min_size=1, max_size=4),
+    any_clues,
+    st.sampled_from([(), CANDIDATES, CANDIDATES[2:]]),
+    st.sampled_from([None, signal()]),
+)
+def test_every_case_gets_a_card_that_keeps_its_word(findings, facts, candidates, earliest):
+    made = card_of(given(*findings, clues=facts, candidates=candidates, earliest_signal=earliest))
+    target = made.advice.target
+    assert made.causes
+    assert all(0 <= c.confidence <= 1 for c in made.causes)
+    assert made.advice.reason.endswith(".")
+    assert made.advice.move is not Move.ROLL_BACK or target is not None
+    assert target is None or (target.eligible and all(target.step < t for t in facts.tried))
+    assert made.skip is None or (
+        made.cause is not None
+        and made.cause.cause == "data"
+        and 0 < made.skip[1] - made.skip[0] < 500
+    )
+    assert not made.exclude or (made.cause and made.cause.cause in ("hardware", "failure"))
+    assert made.advice.practice is None or made.advice.practice.move == made.advice.move

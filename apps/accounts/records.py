@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-SCOPES = ("read", "ingest", "operate")
+SCOPES = ("read", "ingest", "operate", "admin")
+"""admin: sets what counts for others, such as the thresholds of a project."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,3 +163,13 @@ class Planned(models.Model):
                 name="ix_planned_counting",
             )
         ]
+
+
+class ProjectPolicy(models.Model):
+    """The thresholds of the loss detector that a project has moved. values: slug -> number."""
+
+    project = models.CharField(primary_key=True, max_length=200)
+    values = models.JSONField()
+    version = models.IntegerField()
+    changed_at_ns = models.BigIntegerField()
+    changed_by = models.CharField(max_length=200)

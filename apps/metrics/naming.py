@@ -85,7 +85,7 @@ def save(project: str, asked: Naming, actor: Actor, now_ns: int) -> list[tuple[i
             before=_told(before),
             after=_told(after),
         )
-        return _note_again(live) if dict(before.roles) != dict(after.roles) else []
+        return note_again(live) if dict(before.roles) != dict(after.roles) else []
 
 
 def _overtaken(newest: Naming) -> Overtaken:
@@ -100,7 +100,9 @@ def _told(naming: Naming) -> dict[str, Any]:
     return {"roles": dict(naming.roles), "rules": rules}
 
 
-def _note_again(run_ids: list[int]) -> list[tuple[int, int]]:
+def note_again(run_ids: list[int]) -> list[tuple[int, int]]:
+    """Notes for the newest attempts of these runs that detectors are to judge their last
+    LOOK_BACK_STEPS steps again; (run, attempt) of those that have steps."""
     noted = []
     for run_id in run_ids:
         newest = runs.attempt(run_id, None)

@@ -11,17 +11,17 @@ from django.db import transaction
 
 from apps.core.errors import AppError
 from apps.core.records import Finding
-from apps.metrics import naming, store
+from apps.metrics import naming, policies, store
 from apps.metrics.domain import rank_outlier
 from apps.metrics.domain.departures import Departure, DeparturePolicy, first_departure
 from apps.metrics.domain.layer_keys import LayerKey, Recogniser
 from apps.metrics.domain.layer_statistics import ORDER
 from apps.metrics.domain.rank_outlier import RankPolicy, RankState
 from apps.metrics.domain.rank_words import RankCase
-from apps.metrics.domain.reports import LATE, RENAMED, taken_back
+from apps.metrics.domain.reports import LATE, MOVED, RENAMED, taken_back
 from apps.metrics.domain.roles import FROM_LOG, model_signals
 from apps.metrics.domain.rows import train_rows
-from apps.metrics.domain.spikes import SpikeDetector, TrainRow
+from apps.metrics.domain.spikes import SpikeDetector, SpikePolicy, TrainRow
 from apps.metrics.store.detectors import DetectorState
 from apps.runs import store as runs
 from apps.runs.records import AttemptInfo
@@ -55,7 +55,7 @@ def detect(run_id: int, attempt: int, now_ns: int) -> list[Finding]:
     the same key again is the newer state. `now_ns` is not used by these detectors: they follow
     steps, not clocks.
 
-    Cost: three statements without new rows, six more with rows of the job, ten more with lines of
+    Cost: three statements without new rows, seven more with rows of the job, ten more with lines of
     ranks, however many keys, steps and ranks there are. 1.4 ms without news; about 17 us a new row,
     0.4 ms a new logged step of the ranks (0.2 us a value with 1,024 of them). Rows that come late,
     and the first ones of an attempt, cost SEED_STEPS rows more.
@@ -155,24 +155,27 @@ def _spikes(run_id: int, attempt: int, known: DetectorState, fresh_from: int) ->
     Rows that arrive late, below the cursor, would be lost to a causal detector. It is then built
     again from the rows before them and judges everything from there on. Findings keep their keys;
     what is open and is not found again is taken back. The same happens when somebody says that
-    another series is the loss.
+    another series is the loss, or moves a threshold of the project.
     """
-    detector = _loaded(SpikeDetector.load, known)
+    policy, thresholds = policies.versioned_policy(run_id)
+    detector = _loaded(lambda data: SpikeDetector.load(data, policy), known)
     names, version = _names(run_id, detector)
     renamed = detector is not None and _differs(detector.state.series, names)
     if "loss" not in names and not renamed:
         return []
     doubtful: list[Finding] = []
-    if detector is None or known.step is None or fresh_from <= known.step or renamed:
+    moved = detector is not None and detector.state.thresholds != thresholds
+    if detector is None or known.step is None or fresh_from <= known.step or renamed or moved:
         told = [] if detector is None else detector.open_findings()
         doubtful = [f for f in told if renamed or (f.onset_step or 0) >= fresh_from]
-        detector = _seeded(run_id, attempt, names, fresh_from)
+        detector = seeded(run_id, attempt, names, fresh_from, policy)
     detector.state.series, detector.state.naming = names, version
-    rows = _rows(run_id, attempt, names, fresh_from, None) if "loss" in names else []
+    detector.state.thresholds = thresholds
+    rows = rows_of(run_id, attempt, names, fresh_from, None) if "loss" in names else []
     findings = detector.feed(rows)
     if rows or renamed:
         standing = {f.key for f in (*findings, *detector.open_findings())}
-        why = RENAMED if renamed else LATE
+        why = RENAMED if renamed else MOVED if moved else LATE
         newest = (rows[-1].step, rows[-1].time_ns) if rows else None
         findings += [taken_back(f, newest, why) for f in doubtful if f.key not in standing]
     state = DetectorState(detector.state.step, detector.dump())
@@ -200,15 +203,17 @@ def _differs(before: dict[str, str], names: dict[str, str]) -> bool:
     return any(names.get(role) != name for role, name in before.items())
 
 
-def _seeded(run_id: int, attempt: int, names: dict[str, str], before: int) -> SpikeDetector:
+def seeded(
+    run_id: int, attempt: int, names: dict[str, str], before: int, policy: SpikePolicy
+) -> SpikeDetector:
     """A detector that knows the attempts this one came from, and its own rows before a step."""
-    detector = SpikeDetector()
+    detector = SpikeDetector(policy=policy)
     lineage = {info.number: info for info in runs.attempts(run_id)}
     own = lineage.get(attempt)
     first = before if own is None or own.first_step is None else min(own.first_step, before)
     detector.feed(_parent_rows(run_id, names, lineage, (attempt, first)))
     detector.start_attempt(attempt, names)
-    detector.feed(_rows(run_id, attempt, names, before - SEED_STEPS, before - 1))
+    detector.feed(rows_of(run_id, attempt, names, before - SEED_STEPS, before - 1))
     return detector
 
 
@@ -223,14 +228,15 @@ def _parent_rows(
         if own is None or own.parent is None:
             break
         number = own.parent
-        found = _rows(run_id, number, names, child[1] - SEED_STEPS, before - 1) + found
+        found = rows_of(run_id, number, names, child[1] - SEED_STEPS, before - 1) + found
         before = min(before, found[0].step if found else before)
     return found
 
 
-def _rows(
+def rows_of(
     run_id: int, attempt: int, names: dict[str, str], first: int, last: int | None
 ) -> list[TrainRow]:
+    """The rows a detector reads, from the first step to the last one, both included."""
     return train_rows(store.read_rows(run_id, attempt, list(names.values()), first, last), names)
 
 

@@ -25,7 +25,7 @@ def person():
         ({"group": "readers"}, {"read"}),
         ({"group": "operators"}, {"read", "operate"}),
         ({"is_staff": True}, {"read", "operate"}),
-        ({"is_superuser": True}, {"read", "ingest", "operate"}),
+        ({"is_superuser": True}, {"read", "ingest", "operate", "admin"}),
     ],
 )
 def test_a_role_is_a_set_of_scopes(person, given, scopes):

@@ -17,6 +17,7 @@ from apps.metrics.domain.episodes import Episode, EpisodePolicy
 DETECTOR = "metrics.spikes"
 LATE = "late rows moved what was told of step {onset}"
 RENAMED = "{series} is no longer watched: another series counts now"
+MOVED = "the thresholds of the project have changed since step {onset}"
 """Why a finding is taken back."""
 
 

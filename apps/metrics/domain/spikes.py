@@ -63,13 +63,15 @@ class SpikePolicy:
 class SpikeState(msgspec.Struct):
     """Everything the detector knows. About 12 KB stored; never grows with the run.
 
-    series: role -> series. naming: the version of what people said about these names.
+    series: role -> series. naming, thresholds: the versions of what people said about these names
+    and about thresholds.
     """
 
     version: int = STATE_VERSION
     attempt: int = 0
     series: dict[str, str] = {}
     naming: int = 0
+    thresholds: int = 0
     rows: int = 0
     step: int | None = None
     late_rows: int = 0

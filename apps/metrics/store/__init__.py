@@ -26,6 +26,12 @@ from apps.metrics.store.planned import (
     planned,
     remove_planned,
 )
+from apps.metrics.store.policies import (
+    MovedThresholds,
+    save_thresholds,
+    thresholds_of,
+    thresholds_of_run,
+)
 from apps.metrics.store.read import (
     count_points,
     latest,
@@ -42,6 +48,7 @@ __all__ = [
     "CellQuery",
     "FreshRows",
     "KeyInfo",
+    "MovedThresholds",
     "PlannedInfo",
     "Points",
     "SeriesQuery",
@@ -68,6 +75,9 @@ __all__ = [
     "runs_to_compact",
     "save_detector",
     "save_naming",
+    "save_thresholds",
     "take_fresh",
+    "thresholds_of",
+    "thresholds_of_run",
     "write_rows",
 ]

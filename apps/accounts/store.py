@@ -95,6 +95,17 @@ def mail_addresses() -> list[str]:
     return list(people.order_by("pk").values_list("email", flat=True))
 
 
+def is_user(name: str) -> bool:
+    """Whether somebody of this name may log in."""
+    return User.objects.filter(username=name, is_active=True).exists()
+
+
+def usernames(limit: int = 200) -> list[str]:
+    """The names of people who may log in, by name."""
+    people = User.objects.filter(is_active=True).order_by("username")
+    return list(people.values_list("username", flat=True)[:limit])
+
+
 def in_group(user: Any, group: str) -> bool:
     """Whether the user is in the named group."""
     return bool(user.groups.filter(name=group).exists())

@@ -12,7 +12,7 @@ from apps.core.records import Candidate
 from apps.dashboard import series
 from apps.incidents import store as incidents
 from apps.incidents.domain.correlate import SCRIPT_ALERT
-from apps.incidents.domain.incident import IncidentInfo
+from apps.incidents.domain.incident import IncidentInfo, IncidentState
 from apps.logs import store as logs
 from apps.metrics import store as metrics
 from apps.rollbacks import services as rollback_services
@@ -23,7 +23,6 @@ from apps.runs.records import AttemptInfo, RunInfo
 
 PAGE = 25
 SPARK_POINTS = 60
-OPEN_STATES = ("open", "acknowledged")
 _URGENCY = {"failed": 1, "no_contact": 2, "running": 4, "waiting": 5, "stopped": 6, "finished": 7}
 
 
@@ -51,22 +50,20 @@ class Row:
 
 
 def open_incidents(limit: int = 50) -> list[IncidentInfo]:
-    """Incidents that wait for somebody, most urgent first."""
-    found = [
-        incident
-        for state in OPEN_STATES
-        for incident in incidents.list_incidents(incidents.IncidentQuery(state=state, limit=limit))
-    ]
-    return sorted(found, key=_most_urgent)
+    """Incidents that are not over, most urgent first."""
+    query = incidents.IncidentQuery(unresolved=True, limit=limit)
+    return sorted((found for _, found in incidents.list_urgent(query)), key=_most_urgent)
 
 
-def _most_urgent(incident: IncidentInfo) -> tuple[bool, bool, int]:
-    """Pages first, what a detector saw before what a script said, newest first."""
-    return not incident.page, incident.kind == SCRIPT_ALERT, -incident.id
+def _most_urgent(incident: IncidentInfo) -> tuple[bool, bool, bool, int]:
+    """What nothing was done about first, pages, what a detector saw before what a script said,
+    newest first."""
+    mitigated = incident.state is IncidentState.MITIGATED
+    return mitigated, not incident.page, incident.kind == SCRIPT_ALERT, -incident.id
 
 
 def waiting_of(run_ids: Collection[int]) -> dict[int, list[IncidentInfo]]:
-    """run id -> its incidents that wait for somebody, most urgent first."""
+    """run id -> its incidents that are not over, most urgent first."""
     found: dict[int, list[IncidentInfo]] = {}
     for incident in sorted(incidents.waiting(run_ids), key=_most_urgent):
         found.setdefault(incident.run_id, []).append(incident)

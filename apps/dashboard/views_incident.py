@@ -27,7 +27,7 @@ from apps.incidents.domain.incident import IncidentChange, IncidentInfo, Resolut
 from apps.runs import store as runs
 
 PAGE = 50
-STATES = ("open", "acknowledged", "resolved", "")
+STATES = ("open", "acknowledged", "mitigated", "resolved", "")
 
 
 @require_safe

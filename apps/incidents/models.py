@@ -43,7 +43,9 @@ class Incident(models.Model):
     """Findings that belong together. look_again_step: the earliest signal is sought once more
     when the attempt has reached this step.
 
-    State fields are written by `store.save_state` only, the others by `store.save_summary`.
+    What acts change (state, owner, silence, ...) is written by `store.save_standing` only, the rest
+    by `store.save_summary`. acts: how many there were. urgency: what a list is sorted by, least
+    first; the database computes it.
     """
 
     pk = models.CompositePrimaryKey("run_id", "id")
@@ -71,23 +73,48 @@ class Incident(models.Model):
     resolved_at_ns = models.BigIntegerField(null=True)
     resolution = models.CharField(max_length=20, blank=True)
     reopened = models.IntegerField(default=0)
+    owner = models.CharField(max_length=200, blank=True, db_default="")
+    mitigated_at_ns = models.BigIntegerField(null=True)
+    silenced_until_ns = models.BigIntegerField(null=True)
+    silenced_by = models.CharField(max_length=200, blank=True, db_default="")
+    silence_reason = models.TextField(blank=True, db_default="")
+    relapsed_step = models.BigIntegerField(null=True)
+    relapsed_attempt = models.IntegerField(null=True)
+    acts = models.IntegerField(db_default=0)
+    urgency = models.GeneratedField(
+        expression=models.Case(
+            models.When(state="open", page=True, then=models.Value(0)),
+            models.When(state="open", then=models.Value(1)),
+            models.When(state="acknowledged", page=True, then=models.Value(2)),
+            models.When(state="acknowledged", then=models.Value(3)),
+            models.When(state="mitigated", then=models.Value(4)),
+            default=models.Value(5),
+        ),
+        output_field=models.SmallIntegerField(),
+        db_persist=True,
+    )
 
     class Meta:
         indexes = [
             models.Index(fields=["id"], name="ix_incident_id"),
             models.Index(fields=["state", "-id"], name="ix_incident_state"),
+            models.Index(fields=["urgency", "-id"], name="ix_incident_urgency"),
             models.Index(fields=["run_id", "attempt", "state"], name="ix_incident_attempt"),
             models.Index(fields=["-id"], condition=models.Q(page=True), name="ix_incident_page"),
         ]
         constraints = [
             models.CheckConstraint(
-                condition=models.Q(state__in=["open", "acknowledged", "resolved"]),
+                condition=models.Q(state__in=["open", "acknowledged", "mitigated", "resolved"]),
                 name="incident_state_is_known",
             ),
             models.CheckConstraint(
                 condition=models.Q(state="resolved", resolved_at_ns__isnull=False)
                 | (~models.Q(state="resolved") & models.Q(resolved_at_ns__isnull=True)),
                 name="incident_resolved_has_a_time",
+            ),
+            models.CheckConstraint(
+                condition=~models.Q(state="mitigated") | models.Q(mitigated_at_ns__isnull=False),
+                name="incident_mitigated_has_a_time",
             ),
         ]
 

@@ -1,4 +1,4 @@
-"""What is done to incidents: findings absorbed, acknowledged, resolved."""
+"""Findings become incidents. What people and rollbacks do to one is in `acting`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,23 @@ from dataclasses import dataclass
 
 from django.db import transaction
 
-from apps.accounts.records import SYSTEM, Actor
+from apps.accounts.records import SYSTEM
 from apps.accounts.services import audit
-from apps.core.errors import AppError
 from apps.core.records import Finding
 from apps.incidents import store
+from apps.incidents.acting import (
+    acknowledge,
+    apply,
+    assign,
+    change,
+    mitigate,
+    note,
+    relapse,
+    remark,
+    resolve,
+    silence,
+    unsilence,
+)
 from apps.incidents.domain.correlate import SCRIPT_ALERT, Case, correlate, over
 from apps.incidents.domain.earliest import as_signal, first_move, move_of, moved_with, next_look
 from apps.incidents.domain.incident import (
@@ -21,12 +33,28 @@ from apps.incidents.domain.incident import (
     Resolution,
 )
 from apps.incidents.domain.script_alert import DEFAULT_POLICY, ScriptAlert, as_finding
-from apps.incidents.domain.state import Act, Standing, transition
+from apps.incidents.domain.state import Act, Deed
 from apps.incidents.domain.summary import Summary, summarise
 from apps.metrics import naming
 from apps.metrics import services as metrics
 from apps.metrics import store as metrics_store
 from apps.runs import store as runs
+
+__all__ = [
+    "Reported",
+    "absorb",
+    "acknowledge",
+    "assign",
+    "change",
+    "mitigate",
+    "note",
+    "relapse",
+    "remark",
+    "report",
+    "resolve",
+    "silence",
+    "unsilence",
+]
 
 _DAY_NS = 86_400_000_000_000
 
@@ -106,56 +134,6 @@ def report(run_id: int, attempt: int, said: Sequence[ScriptAlert], now_ns: int) 
             known[finding.key] = told[finding.key] = finding
     changes = absorb(run_id, attempt, list(told.values()), now_ns) if told else []
     return Reported(changes, repeated, not_kept)
-
-
-def resolve(
-    run_id: int,
-    incident_id: int,
-    how: Resolution | str,
-    now_ns: int,
-    *,
-    actor: Actor = SYSTEM,
-    reason: str = "",
-) -> list[IncidentChange]:
-    """End an incident as recovered, manual or closed; [] if it has ended already.
-
-    AppError if there is no such incident in this run.
-    """
-    resolution = Resolution(how)
-    with transaction.atomic():
-        info = _locked(run_id, incident_id)
-        standing = transition(Standing(info.state, info.resolution), Act.RESOLVE, resolution)
-        if standing is None:
-            return []
-        return [_change_state(info, standing, now_ns, actor, reason)]
-
-
-def acknowledge(
-    run_id: int, incident_id: int, *, actor: Actor, now_ns: int, reason: str = ""
-) -> list[IncidentChange]:
-    """Somebody takes care: reminders stop. [] if it is acknowledged already.
-
-    AppError if there is no such incident in this run or it has ended.
-    """
-    with transaction.atomic():
-        info = _locked(run_id, incident_id)
-        standing = transition(Standing(info.state, info.resolution), Act.ACKNOWLEDGE)
-        if standing is None:
-            return []
-        return [_change_state(info, standing, now_ns, actor, reason)]
-
-
-def note(run_id: int, incident_id: int, event: store.EventInfo) -> None:
-    """Add a line to the history, such as a rollback order; the same key again adds nothing."""
-    store.add_events(run_id, incident_id, [event])
-
-
-def _locked(run_id: int, incident_id: int) -> IncidentInfo:
-    runs.lock_run(run_id)
-    info = store.lock(run_id, incident_id)
-    if info is None:
-        raise AppError(f"there is no incident {incident_id} in this run", where="incident")
-    return info
 
 
 def _correlate(scene: _Scene, findings: Sequence[Finding]) -> list[IncidentChange]:
@@ -272,41 +250,9 @@ def _follow(scene: _Scene, incident_id: int, case: Case) -> list[IncidentChange]
     info = store.lock(scene.run_id, incident_id)
     if info is None:
         return []
-    now = Standing(info.state, info.resolution)
-    standing = None
     if over(case.findings):
-        standing = transition(now, Act.RESOLVE, Resolution.CLOSED)
-    elif info.state is IncidentState.RESOLVED and info.resolution == Resolution.CLOSED:
-        standing = transition(now, Act.REOPEN)
-    if standing is None:
-        return []
-    return [_change_state(info, standing, scene.now_ns, SYSTEM, "")]
-
-
-_VERBS = {
-    IncidentState.OPEN: "reopened",
-    IncidentState.ACKNOWLEDGED: "acknowledged",
-    IncidentState.RESOLVED: "resolved",
-}
-
-
-def _change_state(
-    info: IncidentInfo, standing: Standing, now_ns: int, actor: Actor, reason: str
-) -> IncidentChange:
-    store.save_state(info, standing, now_ns, actor.name)
-    verb = _VERBS[standing.state]
-    how = f" ({standing.resolution})" if standing.resolution else ""
-    text = f"{verb}{how}{f': {reason}' if reason else ''}"
-    key = f"{verb}:{info.reopened}"
-    event = store.EventInfo(now_ns, key, text, actor.name)
-    store.add_events(info.run_id, info.id, [event])
-    audit(
-        actor,
-        f"incident.{verb}",
-        f"incident {info.id}",
-        run_id=info.run_id,
-        before={"state": info.state.value},
-        after={"state": standing.state.value, "resolution": standing.resolution},
-        reason=reason,
-    )
-    return IncidentChange(info.run_id, info.id, verb)
+        ended = Deed(Act.RESOLVE, scene.now_ns, SYSTEM.name, resolution=Resolution.CLOSED)
+        return apply(info, ended)
+    if info.state is IncidentState.RESOLVED and info.resolution == Resolution.CLOSED:
+        return apply(info, Deed(Act.REOPEN, scene.now_ns, SYSTEM.name, attempt=scene.attempt))
+    return []

@@ -136,15 +136,13 @@ def _environment(path: str, step: int, branch: str) -> dict[str, str]:
 
 def _warning(run_id: int, checkpoint: CheckpointInfo, history: tuple[Stretch, ...]) -> str:
     """An open incident that began before this checkpoint: starting here goes back into it."""
-    for state in ("open", "acknowledged"):
-        query = incidents.IncidentQuery(run_id=run_id, state=state, limit=50)
-        for incident in incidents.list_incidents(query):
-            onset = incident.onset_step
-            if not incident.page or onset is None or onset > checkpoint.step:
-                continue
-            if incident.kind != "failure" and contains(history, incident.attempt, onset):
-                return (
-                    f"{incident.label} is open and began at step {onset}, before this checkpoint; "
-                    "order a rollback"
-                )
+    for incident in incidents.waiting([run_id]):
+        onset = incident.onset_step
+        if not incident.page or onset is None or onset > checkpoint.step:
+            continue
+        if incident.kind != "failure" and contains(history, incident.attempt, onset):
+            return (
+                f"{incident.label} is {incident.state} and began at step {onset}, before this "
+                "checkpoint; order a rollback"
+            )
     return ""

@@ -23,7 +23,7 @@ from apps.rollbacks.domain.ranking import FAILURE, Fault, Ranking
 from apps.rollbacks.domain.state import Act, OrderState, transition
 from apps.rollbacks.records import NewOrder, OrderInfo, RollbackRequest
 from apps.rollbacks.resume import resume_point
-from apps.rollbacks.watching import watch
+from apps.rollbacks.watching import mark_mitigated, watch
 from apps.runs import store as runs
 from apps.runs.records import AttemptInfo, RunInfo
 
@@ -117,6 +117,7 @@ def acknowledge(run_id: int, order_id: int, launch: str, actor: Actor) -> OrderI
         why = f"taken on by {launch}"
         change = transition(order.state, Act.ACKNOWLEDGE, actor=actor.name, at_ns=now_ns(), why=why)
         changed = store.save_state(order, change, {"launch": launch})
+        mark_mitigated(changed, now_ns=change.at_ns, why=why)
         _tell(changed, actor, "rollback.acknowledged", order.state, why)
     return changed
 
@@ -229,12 +230,8 @@ def _incident(run_id: int, incident_id: int | None) -> IncidentInfo | None:
         if not found:
             raise NotFound("no such incident in this run", where="incident_id")
         return found[0]
-    for state in ("open", "acknowledged"):
-        query = incidents.IncidentQuery(run_id=run_id, state=state, limit=50)
-        pages = [i for i in incidents.list_incidents(query) if i.page]
-        if pages:
-            return pages[0]
-    return None
+    pages = [i for i in incidents.waiting([run_id]) if i.page]
+    return pages[0] if pages else None
 
 
 def _check_choice(

@@ -13,7 +13,7 @@ from apps.core.plain import packed
 from apps.core.records import Evidence
 from apps.incidents import services as incident_services
 from apps.incidents import store as incidents
-from apps.incidents.domain.incident import IncidentInfo, IncidentState, Resolution
+from apps.incidents.domain.incident import IncidentInfo, Resolution
 from apps.rollbacks import files, gather, store
 from apps.rollbacks.domain.ranking import FAILURE
 from apps.rollbacks.domain.state import Act, OrderState, transition
@@ -22,7 +22,6 @@ from apps.rollbacks.records import OrderChange, OrderInfo
 from apps.runs import store as runs
 from apps.runs.records import AttemptInfo
 
-_OPEN = (IncidentState.OPEN, IncidentState.ACKNOWLEDGED)
 _MAX_OPEN = 200
 
 
@@ -52,7 +51,9 @@ def watch(run_id: int, attempt: int, now_ns: int) -> list[OrderChange]:
         # The run first, then the order: the same sequence as in services.request. What was read
         # before the lock may be old by now.
         runs.lock_run(run_id)
-        scene = _Watch(run_id, runs.attempts(run_id), _open_incidents(run_id), now_ns)
+        scene = _Watch(
+            run_id, runs.attempts(run_id), incidents.waiting([run_id], _MAX_OPEN), now_ns
+        )
         active = store.active(run_id)
         order = None if active is None else store.lock(run_id, active.id)
         changes: list[OrderChange] = []
@@ -61,16 +62,6 @@ def watch(run_id: int, attempt: int, now_ns: int) -> list[OrderChange]:
         if order is not None and order.state is OrderState.RESUMED:
             changes += _judge_order(scene, order)
         return changes + _recoveries(scene, order)
-
-
-def _open_incidents(run_id: int) -> list[IncidentInfo]:
-    return [
-        incident
-        for state in _OPEN
-        for incident in incidents.list_incidents(
-            incidents.IncidentQuery(run_id=run_id, state=state.value, limit=_MAX_OPEN)
-        )
-    ]
 
 
 def mark_resumed(order: OrderInfo, start: AttemptInfo, *, now_ns: int, why: str) -> OrderInfo:
@@ -82,7 +73,22 @@ def mark_resumed(order: OrderInfo, start: AttemptInfo, *, now_ns: int, why: str)
     changed = store.save_state(order, change, fields)
     files.sync_on_commit(order.run_id)
     _remember(changed, "resumed", why, now_ns)
+    mark_mitigated(changed, now_ns=now_ns, why=why, attempt=start.number)
     return changed
+
+
+def mark_mitigated(order: OrderInfo, *, now_ns: int, why: str, attempt: int | None = None) -> None:
+    """The incident of an order that is followed now: something was done, the verdict is to come.
+
+    attempt: the one that follows it, if it runs; one that has relapsed already changes nothing.
+    """
+    if order.incident_id is None:
+        return
+    for found in incidents.get_many(order.run_id, [order.incident_id]):
+        again = attempt is not None and attempt == found.relapsed_attempt
+        if found.unresolved and not again:
+            why = f"{order.label}: {why}"
+            incident_services.mitigate(order.run_id, found.id, now_ns=now_ns, reason=why)
 
 
 def end(order: OrderInfo, act: Act, *, now_ns: int, why: str, verdict: Verdict) -> OrderInfo:
@@ -187,6 +193,10 @@ def _judge_order(scene: _Watch, order: OrderInfo) -> list[OrderChange]:
 def _failed(scene: _Watch, order: OrderInfo, attempt: int, verdict: Verdict) -> OrderChange:
     why = "; ".join(e.text for e in verdict.evidence)
     end(order, Act.FAIL, now_ns=scene.now_ns, why=why, verdict=verdict)
+    if order.incident_id is not None:
+        incident_services.relapse(
+            scene.run_id, order.incident_id, attempt, now_ns=scene.now_ns, reason=why
+        )
     return _change(order, attempt, "failed", verdict, False)
 
 
@@ -195,7 +205,8 @@ def _new_incident(scene: _Watch, order: OrderInfo) -> Verdict | None:
     first = order.from_attempt if order.resumed_attempt is None else order.resumed_attempt
     for incident in scene.open_incidents:
         same = (incident.kind == FAILURE) == (order.kind == FAILURE)
-        if incident.page and incident.attempt >= first and same:
+        newest = max(incident.attempt, incident.relapsed_attempt or 0)
+        if incident.page and newest >= first and same:
             return _spoken(
                 Outcome.RELAPSED, f"{incident.label} in the new attempt: {incident.title}"
             )
@@ -250,7 +261,10 @@ def _recoveries(scene: _Watch, order: OrderInfo | None) -> list[OrderChange]:
 def _recovered(scene: _Watch, incident: IncidentInfo) -> Verdict | None:
     """The verdict on the newest attempt, if it recovered from this incident."""
     fault = gather.fault_of(incident, scene.attempts)
-    if incident.attempt >= scene.attempts[-1].number or fault.onset_step is None:
+    newest = scene.attempts[-1]
+    if incident.attempt >= newest.number or fault.onset_step is None:
+        return None
+    if incident.relapsed_attempt is not None and not _beyond(newest, incident):
         return None
     onset = fault.onset_step if incident.onset_step is None else incident.onset_step
     case = gather.Case(scene.run_id, incident.kind, incident.attempt, onset)
@@ -259,3 +273,9 @@ def _recovered(scene: _Watch, incident: IncidentInfo) -> Verdict | None:
         return None
     verdict = judge(trial)
     return verdict if verdict.outcome is Outcome.RECOVERED else None
+
+
+def _beyond(newest: AttemptInfo, incident: IncidentInfo) -> bool:
+    """Whether another attempt than the one that relapsed has passed the step where it did."""
+    later = newest.number > (incident.relapsed_attempt or 0)
+    return later and (newest.last_step or 0) > (incident.relapsed_step or 0)

@@ -63,10 +63,18 @@ def test_enough_healthy_rows_mean_recovered_and_end_the_incident(order, incident
     assert _watch(order.run_id) == []
 
 
-def test_the_same_explosion_again_means_failed_and_leaves_the_incident_open(order, incident):
+def test_an_order_that_is_followed_mitigates_its_incident(order, incident):
+    assert incidents.get(incident.id).state == "mitigated"
+    line = incidents.events(incident.run_id, incident.id)[-1]
+    assert line.text == f"mitigated: {order.label}: taken on by slurm-77"
+
+
+def test_the_same_explosion_again_means_failed_and_reopens_the_incident(order, incident):
     _restart(order.run_id, raised(falling(900, 1100, seed=2), 2.5, at=1001))
     assert _watch(order.run_id)[-1] == ("failed", order.id, False)
-    assert incidents.get(incident.id).state == "open"
+    back = incidents.get(incident.id)
+    assert (back.state, back.reopened, back.relapsed_attempt) == ("open", 1, 1)
+    assert _watch(order.run_id) == []
     assert services.request(asked(750, idempotency_key="k2")).state == "requested"
 
 

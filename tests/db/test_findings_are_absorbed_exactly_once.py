@@ -146,7 +146,7 @@ def test_every_change_leaves_a_line_in_history_and_audit(run_id):
     _absorb(run_id, explosion())
     _absorb(run_id, explosion(**ended()))
     history = [e.key for e in store.events(run_id, _only(run_id).id)]
-    assert sorted(history) == ["finding:spike:train/loss:1001", "opened", "resolved:0"]
+    assert sorted(history) == ["finding:spike:train/loss:1001", "opened", "resolved:1"]
     assert [row.action for row in accounts.audit_rows(10)] == [
         "incident.resolved",
         "incident.opened",

@@ -68,7 +68,7 @@ def test_the_audit_says_who_why_and_what_changed(run_id, incident_id):
         "planned change",
     )
     assert (row.before, row.after) == (
-        {"state": "open"},
+        {"state": "open", "resolution": ""},
         {"state": "resolved", "resolution": "manual"},
     )
 

@@ -124,7 +124,7 @@ def decide(
     )
     closing = (Kind.CLOSING, episode)
     back = (closing,) if messages.get(closing) is Status.PENDING else ()
-    attended = incident.state is IncidentState.ACKNOWLEDGED
+    attended = incident.attended
     return Decision(wanted, (*back, *(_reminders(messages) if attended else ())))
 
 

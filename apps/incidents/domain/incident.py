@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from apps.core.records import Evidence, FindingSeverity, Suspect
@@ -13,11 +13,19 @@ class IncidentState(StrEnum):
 
     OPEN = "open"
     ACKNOWLEDGED = "acknowledged"
+    MITIGATED = "mitigated"
     RESOLVED = "resolved"
 
 
+UNRESOLVED = (IncidentState.OPEN, IncidentState.ACKNOWLEDGED, IncidentState.MITIGATED)
+"""Not over: what such an incident says of checkpoints still holds."""
+
+UNTIL_RESOLVED = 2**62
+"""The end of a silence that lasts until the incident is resolved (nanoseconds, far ahead)."""
+
+
 class Resolution(StrEnum):
-    """Why an incident ended. Only CLOSED may be reopened by a returning episode."""
+    """Why an incident ended. What may reopen it: see `state.decide` and `correlate.relapses`."""
 
     NONE = ""
     CLOSED = "closed"  # every finding of it ended by itself
@@ -77,6 +85,10 @@ class IncidentInfo:
     onset_step: first step of the earliest finding, None when no finding names a step.
     opened_at_ns, resolved_at_ns: our clock; onset_time_ns: the clock of the training job.
     settled: False while the log triage still waits for late lines (only failures).
+    owner: the user who takes care, "" for nobody. mitigated_at_ns: since when what was done about
+    it is believed to help; None after a relapse. silenced_until_ns: no messages before then, None
+    for not silenced, UNTIL_RESOLVED for as long as it lasts. acts: how often it was changed.
+    relapsed_step, relapsed_attempt: where it came back last, None if it never did.
     """
 
     id: int
@@ -102,20 +114,49 @@ class IncidentInfo:
     acknowledged_at_ns: int | None = None
     acknowledged_by: str = ""
     reopened: int = 0
+    owner: str = ""
+    mitigated_at_ns: int | None = None
+    silenced_until_ns: int | None = None
+    silenced_by: str = ""
+    silence_reason: str = ""
+    relapsed_step: int | None = None
+    relapsed_attempt: int | None = None
+    acts: int = 0
 
     @property
     def label(self) -> str:
         """The name people use: INC-42."""
         return f"INC-{self.id}"
 
+    @property
+    def unresolved(self) -> bool:
+        """Whether it is not over yet."""
+        return self.state in UNRESOLVED
+
+    @property
+    def attended(self) -> bool:
+        """Whether somebody takes care of it, or something was done: no reminder is needed."""
+        return self.state in (IncidentState.ACKNOWLEDGED, IncidentState.MITIGATED)
+
+    @property
+    def silenced_for_good(self) -> bool:
+        """Whether the silence has no end but the end of the incident."""
+        return self.silenced_until_ns == UNTIL_RESOLVED
+
+    def silenced(self, now_ns: int) -> bool:
+        """Whether no message may go out now."""
+        return self.silenced_until_ns is not None and now_ns < self.silenced_until_ns
+
 
 @dataclass(frozen=True, slots=True)
 class IncidentChange:
     """What `services` did to one incident.
 
-    change: opened, extended, reopened, acknowledged or resolved.
+    change: opened, extended, reopened, acknowledged, mitigated, resolved, silenced, unsilenced,
+    assigned or noted. says: one sentence for people, "" where the change says it all.
     """
 
     run_id: int
     incident_id: int
     change: str
+    says: str = field(default="", compare=False)

@@ -1,0 +1,91 @@
+"""Incidents as lists: asked for, sorted, counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import Count, Q, QuerySet
+
+from apps.core.words import whole
+from apps.incidents.domain.incident import IncidentInfo
+from apps.incidents.models import Incident
+from apps.incidents.store.rows import info_of
+
+MAX_PAGE = 200
+RESOLVED_URGENCY = 5
+_URGENCIES = {"open": (0, 1), "acknowledged": (2, 3), "mitigated": (4,), "resolved": (5,)}
+"""state -> what `Incident.urgency` is in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentQuery:
+    """Which incidents. None, "" and False ask for nothing.
+
+    before: only ids below this one. severity: page, warn or info. text: in the title or the cause,
+    or the number of an incident ("INC-42"). unresolved: not over yet.
+    """
+
+    run_id: int | None = None
+    state: str | None = None
+    limit: int = 50
+    before: int | None = None
+    severity: str = ""
+    kind: str = ""
+    owner: str = ""
+    text: str = ""
+    unresolved: bool = False
+
+
+def list_incidents(query: IncidentQuery) -> list[IncidentInfo]:
+    """Newest first. -- uses the primary key or ix_incident_state"""
+    rows = _asked(query).order_by("-id")
+    if query.before is not None:
+        rows = rows.filter(id__lt=query.before)
+    return [info_of(row) for row in rows[: max(0, min(query.limit, MAX_PAGE))]]
+
+
+def list_urgent(
+    query: IncidentQuery, after: tuple[int, int] | None = None
+) -> list[tuple[int, IncidentInfo]]:
+    """(urgency, incident), most urgent first: open before acknowledged before mitigated before
+    resolved, pages before warnings, then newest. after: only behind this (urgency, id).
+
+    -- uses ix_incident_urgency
+    """
+    rows = _asked(query).order_by("urgency", "-id")
+    if after is not None:
+        urgency, last = after
+        rows = rows.filter(
+            Q(urgency__gt=urgency) | Q(urgency=urgency, id__lt=last), urgency__gte=urgency
+        )
+    return [(row.urgency, info_of(row)) for row in rows[: max(0, min(query.limit, MAX_PAGE))]]
+
+
+def _asked(query: IncidentQuery) -> QuerySet[Incident]:
+    rows = Incident.objects.all()
+    if query.run_id is not None:
+        rows = rows.filter(run_id=query.run_id)
+    if query.state is not None:
+        # The urgency too: it is what the list is sorted by, so that the index bounds the search.
+        rows = rows.filter(state=query.state, urgency__in=_URGENCIES.get(query.state, ()))
+    if query.unresolved:
+        rows = rows.filter(urgency__lt=RESOLVED_URGENCY)
+    for name in ("severity", "kind", "owner"):
+        if getattr(query, name):
+            rows = rows.filter(**{name: getattr(query, name)})
+    return rows.filter(_spoken_of(query.text)) if query.text else rows
+
+
+def _spoken_of(text: str) -> Q:
+    """In the title or the cause; a number, or INC-42, is that incident."""
+    named = whole(text.upper().removeprefix("INC-"))
+    said = Q(title__icontains=text) | Q(cause_hint__icontains=text)
+    return said | Q(id=named) if named is not None else said
+
+
+def counts() -> dict[str, int]:
+    """state -> how many incidents, of the states that are not over. -- uses ix_incident_urgency"""
+    rows = Incident.objects.filter(urgency__lt=RESOLVED_URGENCY).values_list("urgency")
+    found = dict(rows.annotate(Count("id")).order_by("urgency"))
+    waiting = {state: us for state, us in _URGENCIES.items() if RESOLVED_URGENCY not in us}
+    return {state: sum(found.get(u, 0) for u in us) for state, us in waiting.items()}

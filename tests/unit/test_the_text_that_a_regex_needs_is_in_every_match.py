@@ -45,7 +45,10 @@ def test_a_match_holds_a_text_of_each_clause(flags, pattern, line):
 @pytest.mark.parametrize(
     ("pattern", "clauses"),
     [
-        (r"Xid \(PCI:[0-9a-f:]+\): (48|79)", [["Xid (PCI:"], ["): "], ["48", "79"]]),
+        (r"Xid \(PCI:[0-9a-f:]+\): (48|79)", [["Xid (PCI:"], ["): 48", "): 79"]]),
+        ("(foo|bar)-(1|2)x", [["foo-1x", "foo-2x", "bar-1x", "bar-2x"]]),
+        ("a(b|)c|d", [["abc", "ac", "d"]]),
+        ("x(ab|cd)+y", [["x"], ["ab", "cd"], ["y"]]),
         (r"iteration +\d+/ *\d+ .*norm", [["iteration "], ["/"], [" "], ["norm"]]),
         ("colou?r", [["colo"], ["r"]]),
         ("(?i)NaN|inf", [["NaN", "inf"]]),

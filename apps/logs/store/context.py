@@ -10,11 +10,11 @@ import numpy as np
 from apps.core.sql import snapshot
 from apps.logs.domain.chunk.chunks import NO_RANK, ChunkLines, decode_chunk
 from apps.logs.domain.query.cursor import LineKey
+from apps.logs.domain.query.entries import entries_of
 from apps.logs.domain.query.paging import Found, file_of
 from apps.logs.records import LogEntry, LogPage
 from apps.logs.store import chunkquery
 from apps.logs.store.chunkquery import Step, Where
-from apps.logs.store.searching import entry_of
 
 STEP = 4
 MAX_OPENED = 64
@@ -78,7 +78,7 @@ def line_of(run_id: int, key: LineKey) -> tuple[LogEntry, bytes] | None:
     if key[2] not in lines.found:
         return None
     chunk, number = lines.found[key[2]]
-    return entry_of(Found(key, chunk, number, lines.tag)), chunk.original(number)
+    return entries_of([Found(key, chunk, number, lines.tag)])[0], chunk.original(number)
 
 
 def _found(run_id: int, key: LineKey) -> tuple[_Lines, Where]:
@@ -98,7 +98,7 @@ def _page(lines: _Lines, before: int, after: int) -> LogPage:
     seqs = sorted(lines.found)
     at = seqs.index(lines.key[2])
     chosen = [lines.found[seq] for seq in seqs[max(0, at - before) : at + after + 1]]
-    entries = [entry_of(Found(lines.key, chunk, number, lines.tag)) for chunk, number in chosen]
+    entries = entries_of([Found(lines.key, *one, lines.tag) for one in chosen])
     return LogPage(tuple(entries), None, lines.opened, lines.opened)
 
 

@@ -17,10 +17,11 @@ from itertools import chain, repeat
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.logs.domain.chunk.chunks import NO_RANK, NO_STEP, ChunkLines, decode_chunk, open_texts
+from apps.logs.domain.chunk.chunks import ChunkLines, decode_chunk, open_texts
 from apps.logs.domain.query.conditions import LineFilter, filter_of, matching, texts_match
 from apps.logs.domain.query.cursor import LineKey, pack_cursor, unpack_cursor
-from apps.logs.domain.query.paging import Found, PageBuilder
+from apps.logs.domain.query.entries import entries_of
+from apps.logs.domain.query.paging import PageBuilder
 from apps.logs.domain.query.pruning import may_match, probes_of
 from apps.logs.domain.query.templatematch import probes_of_templates
 from apps.logs.domain.query.textsearch import may_hold
@@ -231,7 +232,7 @@ class _Search:
     def _part(self, key: LineKey | None, *, done: bool = False, partial: bool = False) -> Scanned:
         new, self.given = self.builder.page[self.given :], len(self.builder.page)
         return Scanned(
-            lines=tuple(map(entry_of, new)),
+            lines=tuple(entries_of(new)),
             chunks_scanned=self.scanned,
             chunks_total=max(self.total, self.scanned),
             next_cursor=pack_cursor(key) if key is not None else None,
@@ -273,24 +274,3 @@ def _open(row: ChunkRow, body: bytes, condition: LineFilter) -> _Opened:
         return _Opened(row)
     lines = decode_chunk(body, texts)
     return _Opened(row, lines=lines, hit=matching(lines, condition))
-
-
-def entry_of(found: Found) -> LogEntry:
-    """The record of a line that was found."""
-    attempt, node = found.tag
-    chunk, number = found.chunk, found.number
-    origin = chunk.origins[chunk.origin[number]]
-    rank, step = int(chunk.rank[number]), int(chunk.step[number])
-    return LogEntry(
-        attempt=attempt,
-        node=node or None,
-        time_ns=int(chunk.time_ns[number]),
-        seq=int(chunk.seq[number]),
-        source=origin.source,
-        channel=origin.channel,
-        local_rank=origin.local_rank,
-        rank=None if rank == NO_RANK else rank,
-        severity=int(chunk.severity[number]),
-        step=None if step == NO_STEP else step,
-        text=chunk.text(number),
-    )

@@ -185,8 +185,9 @@ def _frame(name: int, section: bytes, level: int) -> bytes:
 
 def _packed(lines: LineColumns) -> Sections:
     """The sections before compression."""
-    used = np.flatnonzero(np.bincount(lines.shape, minlength=len(lines.shapes)))
-    order = used[shape_order([lines.shapes[at] for at in used.tolist()])]
+    count = np.bincount(lines.shape, minlength=len(lines.shapes))
+    used = np.flatnonzero(count)
+    order = used[shape_order([lines.shapes[at] for at in used.tolist()], count[used].tolist())]
     place = np.zeros(len(lines.shapes), dtype=np.int32)
     place[order] = np.arange(len(order))
     shape, shapes = place[lines.shape], [lines.shapes[at] for at in order.tolist()]
@@ -309,6 +310,14 @@ def _inflated(frames: Frames, name: int) -> bytes:
     return zstandard.ZstdDecompressor().decompress(frame)
 
 
+def _begun(frames: Frames, size: int) -> bytes:
+    """The first `size` digits, or all."""
+    frame, whole = frames.get(DIGITS, (b"", 0))
+    if size >= whole:
+        return _inflated(frames, DIGITS)
+    return zstandard.ZstdDecompressor().stream_reader(frame).read(size)
+
+
 def _read_columns(data: bytes, frames: Frames, texts: Texts | None) -> ChunkLines:
     (length,) = _U32.unpack_from(data)
     pos = _U32.size + length
@@ -349,7 +358,7 @@ def _read_texts(frames: Frames, lines: bytes, count: int | None) -> ShapedTexts:
     if shape.min() < 0 or shape.max() >= len(shapes):
         raise BadChunk("log chunk names a shape that it does not list")
     texts = ShapedTexts(
-        shape.astype(np.int32), shapes, lambda: _guarded(partial(_inflated, frames, DIGITS))
+        shape.astype(np.int32), shapes, lambda size: _guarded(partial(_begun, frames, size))
     )
     if frames.get(DIGITS, (b"", 0))[1] != texts.begin[-1]:
         raise BadChunk("log chunk has more or fewer digits than its shapes")

@@ -37,7 +37,7 @@ def required(pattern: str) -> Required:
     ignore_case = flags is not None and "i" in flags[1]
     reader = _Reader(pattern, flags.end() if flags is not None else 0)
     try:
-        clauses = reader.alternatives()
+        clauses = _of_any(reader.alternatives())
     except _Unsure:
         return Required()
     return Required(tuple(clauses) if reader.at == len(pattern) else (), ignore_case)
@@ -45,19 +45,39 @@ def required(pattern: str) -> Required:
 
 @dataclass(slots=True)
 class _Branch:
-    """One alternative while it is read: what it needs so far, and the text that is growing."""
+    """One alternative while it is read: what it needs so far, and the text that is growing, with
+    every way in which it may. whole: there was nothing but text."""
 
     clauses: list[Clause] = field(default_factory=list)
-    text: str = ""
+    texts: Clause = ("",)
+    whole: bool = True
+
+    def grow(self, choices: Clause) -> None:
+        if len(self.texts) * len(choices) > MAX_CHOICES:
+            self.end_text()
+        self.texts = tuple(text + more for text in self.texts for more in choices)
 
     def end_text(self) -> None:
-        if self.text:
-            self.clauses.append((self.text,))
-        self.text = ""
+        if all(self.texts):
+            self.clauses.append(self.texts)
+        self.texts, self.whole = ("",), False
+
+    def needs(self) -> list[Clause]:
+        """What it needs, the text at its end as well."""
+        return [*self.clauses, self.texts] if all(self.texts) else self.clauses
 
     def best(self) -> Clause | None:
         """The clause that says most: its shortest text is the longest."""
-        return max(self.clauses, key=lambda clause: min(map(len, clause)), default=None)
+        return max(self.needs(), key=lambda clause: min(map(len, clause)), default=None)
+
+
+def _of_any(branches: list[_Branch]) -> list[Clause]:
+    """What a text needs that is one of these alternatives."""
+    if len(branches) == 1:
+        return branches[0].needs()
+    best = [branch.best() for branch in branches]
+    texts = tuple(text for clause in best if clause is not None for text in clause)
+    return [texts] if None not in best and len(texts) <= MAX_CHOICES else []
 
 
 @dataclass(slots=True)
@@ -65,54 +85,51 @@ class _Reader:
     pattern: str
     at: int
 
-    def alternatives(self) -> list[Clause]:
-        """Clauses of a group's inside, up to its `)` or the end."""
+    def alternatives(self) -> list[_Branch]:
+        """A group's inside, up to its `)` or the end."""
         branches = [self.branch()]
         while self.at < len(self.pattern) and self.pattern[self.at] == "|":
             self.at += 1
             branches.append(self.branch())
-        if len(branches) == 1:
-            return branches[0].clauses
-        best = [branch.best() for branch in branches]
-        texts = tuple(text for clause in best if clause is not None for text in clause)
-        return [texts] if None not in best and len(texts) <= MAX_CHOICES else []
+        return branches
 
     def branch(self) -> _Branch:
         """One alternative."""
         branch = _Branch()
         while self.at < len(self.pattern) and self.pattern[self.at] not in "|)":
-            self.atom(branch)
-        branch.end_text()
+            if self.pattern[self.at] == "(":
+                self.group(branch)
+            else:
+                self.atom(branch)
         return branch
 
     def atom(self, branch: _Branch) -> None:
-        """One character, class or group with its repetitions."""
-        if self.pattern[self.at] == "(":
-            inside = self.group()
-            branch.end_text()
-            if self.repeat() is not False:
-                branch.clauses += inside
-            return
+        """One character or class with its repetitions."""
         text = self.character()
         repeated = self.repeat()
+        if text and repeated is not False:
+            branch.grow((text,))
         if repeated is not None or not text:
-            if repeated is not False:
-                branch.text += text
             branch.end_text()
-        else:
-            branch.text += text
 
-    def group(self) -> list[Clause]:
-        """What a group needs; the reader stands behind it."""
+    def group(self, branch: _Branch) -> None:
+        """A group with its repetitions; the reader stands behind it."""
         match = _GROUP.match(self.pattern, self.at)
         if match is None or self.pattern.startswith("?", match.end()):
             raise _Unsure
         self.at = match.end()
-        clauses = self.alternatives()
+        inside = self.alternatives()
         if not self.pattern.startswith(")", self.at):
             raise _Unsure
         self.at += 1
-        return clauses
+        repeated = self.repeat()
+        choices = tuple(text for one in inside for text in one.texts)
+        if repeated is None and all(one.whole for one in inside) and len(choices) <= MAX_CHOICES:
+            branch.grow(choices)
+            return
+        branch.end_text()
+        if repeated is not False:
+            branch.clauses += _of_any(inside)
 
     def repeat(self) -> bool | None:
         """None: no repetition; else whether the atom is there at least once."""

@@ -24,13 +24,14 @@ def of_templates(texts: Texts, templates: Collection[int]) -> NDArray[np.bool_]:
     Cost: about 20 us for each shape of the chunk.
     """
     if isinstance(texts, ShapedTexts):
-        shape, shapes = texts.shape, list(texts.shapes)
+        shape, shapes = texts.shape, texts.shapes
     else:
         shape, shapes, _ = texts.apart()
     wanted = np.zeros(len(shapes), dtype=np.bool_)
-    for number, line in zip(*np.unique(shape, return_index=True), strict=True):
-        text = texts.raw(int(line)).decode("utf-8", "replace")
-        wanted[number] = any(template_id(message) in templates for message in _messages(text))
+    used, lines = np.unique(shape, return_index=True)
+    for number, line in zip(used.tolist(), texts.several(lines.tolist()), strict=True):
+        messages = _messages(line.decode("utf-8", "replace"))
+        wanted[number] = any(template_id(message) in templates for message in messages)
     return wanted[shape]
 
 

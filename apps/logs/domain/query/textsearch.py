@@ -23,7 +23,6 @@ FEW = 64
 """So many lines are looked at one by one."""
 FEW_SHAPES = 32
 """Of so many shapes the lines are found without sorting all lines."""
-NEWLINE = ord("\n")
 
 
 def holding(texts: Texts, needle: Needle, among: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -46,7 +45,7 @@ def _of_lines(
     texts: Texts, needle: Needle, numbers: NDArray[np.intp], count: int
 ) -> NDArray[np.bool_]:
     hit = np.zeros(count, dtype=np.bool_)
-    lines = [texts.raw(number) for number in numbers.tolist()]
+    lines = texts.several(numbers.tolist())
     if isinstance(needle, bytes):
         hit[numbers] = [needle in line for line in lines]
     else:
@@ -62,11 +61,11 @@ def _matching(regex: LineRegex, joined: bytes, sizes: Sequence[int]) -> NDArray[
 
 
 def _of_shapes(texts: ShapedTexts, needle: Needle, among: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    used = np.bincount(texts.shape[among], minlength=len(texts.shapes)) > 0
+    used = np.bincount(texts.shape[among], minlength=len(texts.packed)) > 0
     hit = np.zeros(len(among), dtype=np.bool_)
     if isinstance(needle, bytes):
         wanted, digits = shaped(needle), digits_of(needle)
-        able = used & _holding_shapes(texts.joined, wanted, len(used))
+        able = used & texts.packed.holding(wanted)
         if not digits:
             return able[texts.shape]
         for shape, lines in _lines_of(texts, able):
@@ -76,7 +75,9 @@ def _of_shapes(texts: ShapedTexts, needle: Needle, among: NDArray[np.bool_]) -> 
     chosen = list(_lines_of(texts, able))
     if chosen:
         joined = b"".join([_written(texts, shape, len(lines)) for shape, lines in chosen])
-        sizes = [len(texts.shapes[shape]) for shape, lines in chosen for _ in range(len(lines))]
+        sizes = [
+            int(texts.packed.sizes[shape]) for shape, lines in chosen for _ in range(len(lines))
+        ]
         numbers = np.concatenate([lines for _, lines in chosen])
         hit[numbers[_matching(needle, joined[:-1], sizes)]] = True
     return hit
@@ -87,23 +88,21 @@ def may_hold(texts: Texts, needle: Needle) -> bool:
     if not isinstance(texts, ShapedTexts):
         return True
     if isinstance(needle, bytes):
-        return shaped(needle) in texts.joined
+        return bool(texts.packed.holding(shaped(needle)).any())
     return bool(_able(texts, needle.needs).any())
 
 
 def _able(texts: ShapedTexts, needs: Required) -> NDArray[np.bool_]:
     """Shapes that have one text of each clause, as far as digits and case allow to tell."""
-    count, joined = len(texts.shapes), texts.joined
-    able = np.ones(count, dtype=np.bool_)
-    if needs.ignore_case:
-        joined = caseless(joined)
+    shapes = texts.packed.caseless if needs.ignore_case else texts.packed
+    able = np.ones(len(shapes), dtype=np.bool_)
     for clause in _wanted(needs):
         left = np.flatnonzero(able)
         if len(left) > FEW_SHAPES:
-            able &= np.any([_holding_shapes(joined, text, count) for text in clause], axis=0)
+            able &= np.any([shapes.holding(text) for text in clause], axis=0)
             continue
         for shape in left.tolist():
-            text = caseless(texts.shapes[shape]) if needs.ignore_case else texts.shapes[shape]
+            text = shapes.one(shape)
             able[shape] = any(wanted in text for wanted in clause)
     return able
 
@@ -116,21 +115,7 @@ def _wanted(needs: Required) -> list[list[bytes]]:
         if not needs.ignore_case or all(text.isascii() for text in clause)
     ]
     fold = caseless if needs.ignore_case else bytes
-    return [[shaped(fold(text)) for text in clause] for clause in clauses]
-
-
-def _holding_shapes(joined: bytes, wanted: bytes, count: int) -> NDArray[np.bool_]:
-    """Which shapes hold a text. joined: `count` shapes, each with a newline behind it."""
-    found = []
-    at = joined.find(wanted)
-    while at >= 0:
-        found.append(at)
-        at = joined.find(wanted, joined.find(b"\n", at) + 1)
-    holds = np.zeros(count, dtype=np.bool_)
-    if found:
-        ends = np.flatnonzero(np.frombuffer(joined, dtype=np.uint8) == NEWLINE)
-        holds[np.searchsorted(ends, found)] = True
-    return holds
+    return [list({shaped(fold(text)) for text in clause}) for clause in clauses]
 
 
 def _lines_of(
@@ -148,7 +133,7 @@ def _lines_of(
 def _digits(texts: ShapedTexts, shape: int) -> NDArray[np.uint8]:
     """Digits of the lines of a shape; uint8[digits of a line, lines]."""
     lines, width = int(texts.lines_of[shape]), int(texts.width[shape])
-    block = np.frombuffer(texts.digits, np.uint8, lines * width, int(texts.begin[shape]))
+    block = np.frombuffer(texts.block_of(shape), np.uint8, lines * width)
     return block.reshape(width, lines) if lines >= TURNED_LINES else block.reshape(lines, width).T
 
 
@@ -156,7 +141,7 @@ def _with_digits(
     texts: ShapedTexts, number: int, wanted: bytes, digits: bytes
 ) -> NDArray[np.bool_]:
     """Which lines of a shape have `digits` where it holds `wanted`."""
-    shape, block = texts.shapes[number], _digits(texts, number)
+    shape, block = texts.packed.one(number), _digits(texts, number)
     hit = np.zeros(block.shape[1], dtype=np.bool_)
     column = np.frombuffer(digits, dtype=np.uint8)[:, None]
     at = shape.find(wanted)
@@ -169,7 +154,7 @@ def _with_digits(
 
 def _written(texts: ShapedTexts, number: int, lines: int) -> bytes:
     """The lines of a shape, each with a newline."""
-    shape = texts.shapes[number]
+    shape = texts.packed.one(number)
     block = bytearray((shape + b"\n") * lines)
     rows = np.frombuffer(block, dtype=np.uint8).reshape(lines, len(shape) + 1)
     places = np.flatnonzero(np.frombuffer(shape, dtype=np.uint8) == ZERO)

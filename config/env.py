@@ -64,6 +64,13 @@ TABLE: tuple[Setting, ...] = (
     Setting("LOGS_BUCKET_SECRET", "str", "", "The secret of LOGS_BUCKET_KEY_ID.", True),
     Setting("ALERT_RECIPIENTS", "str", "", "Comma-separated mail addresses of the on-call people."),
     Setting(
+        "ALERT_TARGETS",
+        "public|private|loopback|any",
+        "private",
+        "How near the servers of alert channels may be; any: link-local and metadata, too.",
+    ),
+    Setting("ALERT_PROXY", "str", "", "HTTP proxy for alert channels: http://host:port.", True),
+    Setting(
         "EMAIL_URL",
         "str",
         "",

@@ -107,6 +107,9 @@ LOGS_BUCKET_SECRET = env.text("LOGS_BUCKET_SECRET")
 DATA_UPLOAD_MAX_MEMORY_SIZE = INGEST_MAX_BODY_BYTES
 
 ALERT_RECIPIENTS = env.items("ALERT_RECIPIENTS")
+ALERT_TARGETS = env.text("ALERT_TARGETS")
+_proxy = env.address("ALERT_PROXY", ("http", "https"))
+ALERT_PROXY = _proxy.geturl() if _proxy else ""
 _mail = env.address("EMAIL_URL", ("smtp", "smtp+tls", "smtps"))
 if _mail:
     EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from apps.alerts.domain.routing import Channel, ChannelKind, Rule
 from apps.alerts.models import Channel as ChannelRow
 from apps.alerts.models import LeftRule
@@ -58,3 +60,19 @@ def leave(rule_id: int, recipient: str, now_ns: int) -> bool:
 def come_back(rule_id: int, recipient: str) -> bool:
     """Undoes `leave`; False if there was nothing to undo."""
     return LeftRule.objects.filter(rule_id=rule_id, recipient=recipient).delete()[0] > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """A channel with what opens it, encrypted."""
+
+    name: str
+    kind: ChannelKind
+    enabled: bool
+    sealed: str = field(repr=False)
+
+
+def access(channel_id: int) -> Sealed | None:
+    """What a message needs to get to a channel; None if there is no such channel."""
+    row = ChannelRow.objects.filter(pk=channel_id).first()
+    return Sealed(row.name, ChannelKind(row.kind), row.enabled, row.sealed) if row else None

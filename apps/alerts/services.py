@@ -12,10 +12,12 @@ from django.conf import settings
 from django.core.mail import EmailMultiAlternatives
 from django.db import transaction
 
-from apps.alerts import routing, store
+from apps.alerts import delivering, routing, store
 from apps.alerts.domain import lifecycle, mail
 from apps.alerts.domain.lifecycle import AlertPolicy, Kind, Message, Status
 from apps.alerts.domain.mail import MailFacts
+from apps.alerts.domain.note import note_of
+from apps.alerts.domain.routing import channel_id
 from apps.alerts.store import Address, Claimed
 from apps.alerts.transports.email import message, plot
 from apps.alerts.transports.email.transport import (
@@ -179,8 +181,11 @@ def _plan_for(
     recipient it has served, so that it cannot wait in a circle with a writer or another worker."""
     address = Address(incident.run_id, incident.id, recipient)
     decision = lifecycle.decide(incident, existing, now_ns, ranks_logged=ranks_logged)
+    asked = list(decision.wanted)
+    if channel_id(recipient) is not None:
+        asked += lifecycle.follow(incident, existing, now_ns)
     waiting = {(m.kind, m.seq, m.due_ns) for m in existing if m.status is Status.PENDING}
-    wanted = [w for w in decision.wanted if (w.kind, w.seq, w.due_ns) not in waiting]
+    wanted = [w for w in asked if (w.kind, w.seq, w.due_ns) not in waiting]
     planned = [w.due_ns for w in wanted if store.plan(address, w, now_ns)]
     for kind, seq in decision.withdrawn:
         store.withdraw(address, kind, seq)
@@ -223,19 +228,42 @@ def _deliver(
         if facts is None:
             store.mark_withdrawn(claimed)
             return False
-        hand_over(
-            _build(facts),
-            policy.retry,
-            before_retry=lambda: store.renew(claimed, clock() + policy.lease_ns),
-        )
+        _hand_over(claimed, facts, clock, policy)
+    except delivering.Never as error:
+        log.warning("alerts.failed", extra={"address": claimed.address, "why": error.message})
+        store.mark_failed(claimed, error.message)
+        return False
+    except delivering.NotNow as error:
+        log.warning("alerts.not_now", extra={"address": claimed.address, "why": error.message})
+        wait_s = max(_backoff_s(claimed, policy), error.wait_s or 0.0)
+        store.put_back(claimed, clock() + int(wait_s * _SECOND_NS), error.message)
+        return False
     except Exception as error:
         log.exception("alerts.send_failed", extra={"address": claimed.address})
-        wait_s = min(policy.backoff_s * 2.0 ** min(claimed.tries, 30), policy.backoff_max_s)
-        due_ns = clock() + int(wait_s * _SECOND_NS)
+        due_ns = clock() + int(_backoff_s(claimed, policy) * _SECOND_NS)
         store.put_back(claimed, due_ns, f"{type(error).__name__}: {error}")
         return False
     _settle(claimed, facts, clock())
     return True
+
+
+def _hand_over(
+    claimed: Claimed, facts: MailFacts, clock: Callable[[], int], policy: SendPolicy
+) -> None:
+    """By mail, or through the channel that the recipient stands for."""
+    channel = channel_id(claimed.address.recipient)
+    if channel is not None:
+        delivering.send(channel, note_of(facts), claimed.planned_at_ns)
+        return
+    hand_over(
+        _build(facts),
+        policy.retry,
+        before_retry=lambda: store.renew(claimed, clock() + policy.lease_ns),
+    )
+
+
+def _backoff_s(claimed: Claimed, policy: SendPolicy) -> float:
+    return min(policy.backoff_s * 2.0 ** min(claimed.tries, 30), policy.backoff_max_s)
 
 
 def _facts(claimed: Claimed, candidates: Candidates, now_ns: int) -> MailFacts | None:

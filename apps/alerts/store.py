@@ -166,6 +166,22 @@ def put_back(claimed: Claimed, due_ns: int, error: str) -> None:
     _pending(claimed).update(due_at_ns=due_ns, claimed_until_ns=0, error=error[:2_000])
 
 
+def mark_failed(claimed: Claimed, error: str) -> None:
+    """It cannot be sent and is not tried again by itself."""
+    _pending(claimed).update(status=Status.FAILED.value, claimed_until_ns=0, error=error[:2_000])
+
+
+def retry(address: Address, kind: Kind, seq: int, now_ns: int) -> bool:
+    """A person has it tried again at once; False if it neither failed nor waits for a try.
+
+    One that a worker is on right now stays with it.
+    """
+    waiting = _rows(address, kind, seq).filter(
+        status__in=(Status.FAILED.value, Status.PENDING.value), claimed_until_ns__lte=now_ns
+    )
+    return waiting.update(status=Status.PENDING.value, due_at_ns=now_ns, planned_at_ns=now_ns) == 1
+
+
 def opening_subject(address: Address) -> str:
     """The subject of the opening message this recipient got, "" before it was sent."""
     row = _rows(address, Kind.OPENING, 0).first()

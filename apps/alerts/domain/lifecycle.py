@@ -128,6 +128,20 @@ def decide(
     return Decision(wanted, (*back, *(_reminders(messages) if attended else ())))
 
 
+def follow(incident: IncidentInfo, existing: Iterable[Message], now_ns: int) -> list[Wanted]:
+    """What a channel is told beside the messages of `decide`: that somebody has acknowledged.
+
+    Once an episode, after its opening message has arrived.
+    """
+    messages = {(m.kind, m.seq): m.status for m in existing}
+    episode = _closings(messages)
+    opened = messages.get((Kind.OPENING, episode)) in DONE
+    known = (Kind.ACKNOWLEDGED, episode) in messages
+    if not opened or known or incident.state is not IncidentState.ACKNOWLEDGED:
+        return []
+    return [Wanted(Kind.ACKNOWLEDGED, episode, now_ns)]
+
+
 def over(incident: IncidentInfo, now_ns: int, policy: AlertPolicy = DEFAULT_POLICY) -> bool:
     """Whether the end of the incident is certain: declared, or quiet for the hold time."""
     if incident.state is not IncidentState.RESOLVED or incident.resolved_at_ns is None:
@@ -140,6 +154,8 @@ def still_wanted(kind: Kind, incident: IncidentInfo) -> bool:
 
     A reminder needs an unattended incident, a closing message the end of it.
     """
+    if kind is Kind.ACKNOWLEDGED:
+        return incident.state is IncidentState.ACKNOWLEDGED
     if kind is Kind.REMINDER:
         return incident.state is IncidentState.OPEN
     return kind is Kind.OPENING or incident.state is IncidentState.RESOLVED

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from smtplib import SMTPException, SMTPServerDisconnected
 
-from django.core.mail import EmailMultiAlternatives, get_connection
+from django.core.mail import EmailMessage, get_connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ SMTP_ANSWERS = 8
 
 
 def hand_over(
-    message: EmailMultiAlternatives,
+    message: EmailMessage,
     policy: RetryPolicy = DEFAULT_RETRY,
     *,
     before_retry: Callable[[], None] = lambda: None,

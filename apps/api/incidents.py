@@ -64,7 +64,8 @@ def list_incidents(
 @router.get("/incidents/{id}", response=shapes.IncidentOut, summary="One incident")
 def get_incident(request: HttpRequest, id: int) -> dict[str, Any]:
     incident = incident_of(id)
-    return _shape(incident, _key(incident))
+    movers = store.movers(incident.run_id, incident.id)
+    return _shape(incident, _key(incident)) | {"movers": asdict(movers) if movers else None}
 
 
 @router.get(

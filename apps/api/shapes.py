@@ -208,6 +208,32 @@ class CandidateList(Schema):
     items: list[CandidateOut]
 
 
+class MoverOut(Schema):
+    series: str
+    step: int
+    time_ns: int
+    words: str
+    lead_steps: int
+    lead_s: float
+    layer: str | None
+    statistic: str
+    rank: int | None
+    before: float | None
+    value: float | None
+    z: float | None
+
+
+class MoversOut(Schema):
+    items: list[MoverOut]
+    moved: int
+    anchor_step: int
+    anchor_ns: int
+    by_loss: bool
+    looked_at: int
+    left_out: int
+    layered: bool
+
+
 class IncidentOut(Schema):
     id: int
     run: str
@@ -228,6 +254,7 @@ class IncidentOut(Schema):
     settled: bool
     suspects: list[SuspectOut]
     candidates: list[CandidateOut]
+    movers: MoversOut | None = None
 
 
 class IncidentPage(Schema):

@@ -119,6 +119,16 @@ class Incident(models.Model):
         ]
 
 
+class IncidentMovers(models.Model):
+    """The series that moved around the onset, as `domain.movers.Movers`. A page reads it, lists do
+    not: it may hold some 50 KB."""
+
+    pk = models.CompositePrimaryKey("run_id", "incident_id")
+    run_id = models.BigIntegerField()
+    incident_id = models.BigIntegerField()
+    found = models.JSONField()
+
+
 class IncidentEvent(models.Model):
     """One line of an incident's history. key: natural, so that a replay adds nothing."""
 

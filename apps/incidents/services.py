@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db import transaction
 
@@ -25,19 +25,27 @@ from apps.incidents.acting import (
     unsilence,
 )
 from apps.incidents.domain.correlate import SCRIPT_ALERT, Case, correlate, over
-from apps.incidents.domain.earliest import as_signal, first_move, move_of, moved_with, next_look
+from apps.incidents.domain.earliest import (
+    Move,
+    as_signal,
+    first_move,
+    move_of,
+    moved_with,
+    next_look,
+)
 from apps.incidents.domain.incident import (
     IncidentChange,
     IncidentInfo,
     IncidentState,
     Resolution,
 )
+from apps.incidents.domain.movers import Looked, anchor_of, in_order
 from apps.incidents.domain.script_alert import DEFAULT_POLICY, ScriptAlert, as_finding
 from apps.incidents.domain.state import Act, Deed
 from apps.incidents.domain.summary import Summary, summarise
 from apps.metrics import naming
 from apps.metrics import services as metrics
-from apps.metrics import store as metrics_store
+from apps.metrics.services import MovedSignal
 from apps.runs import store as runs
 
 __all__ = [
@@ -82,7 +90,7 @@ def absorb(
 
     Cost: two statements when there is nothing to do. Else grows with the findings that the open
     incidents of the attempt hold (they are read), with those that are new (they are written), and
-    by `metrics.services.moved_signals` for each onset that is new or looked at again.
+    by `metrics.services.moved` for each onset that is new or looked at again.
     """
     with transaction.atomic():
         newest = runs.last_step(run_id, attempt)
@@ -97,8 +105,10 @@ def absorb(
         scene = _Scene(run_id, attempt, now_ns, nodes, newest)
         changes = _correlate(scene, findings) if findings else []
         touched = {change.incident_id for change in changes}
+        again = [info for info in again if info.id not in touched]
+        held = store.findings_by_incident(run_id, [info.id for info in again])
         for info in again:
-            if info.id not in touched and _seek(scene, info.id, _onset(info)):
+            if _seek(scene, info.id, _onset(info), held.get(info.id, [])):
                 changes.append(IncidentChange(run_id, info.id, "extended"))
         return changes
 
@@ -190,30 +200,36 @@ def _apply(
     _remember(scene, incident_id, news)
     onset = (summary.onset_step, summary.onset_time_ns)
     if info is None or _onset(info) != onset:
-        _seek(scene, incident_id, onset)
+        _seek(scene, incident_id, onset, case.findings)
     return changes + _follow(scene, incident_id, case)
 
 
-def _seek(scene: _Scene, incident_id: int, onset: tuple[int | None, int]) -> bool:
-    """Look for the earliest moved signal; whether the answer is another one than before."""
-    step, time_ns = onset
-    if step is None:
+def _seek(
+    scene: _Scene, incident_id: int, onset: tuple[int | None, int], findings: Sequence[Finding]
+) -> bool:
+    """Look for the series that moved; whether another one is the first than before."""
+    anchor = anchor_of(findings, onset)
+    if anchor is None:
         return False
+    found = metrics.moved(scene.run_id, scene.attempt, anchor.step)
     lr = naming.roles_of(scene.run_id).lr
-    moves = [
-        move_of(moved.key, moved.departure.step, moved.departure.z, moved.layer)
-        for moved in metrics.moved_signals(scene.run_id, scene.attempt, step)
-        if moved.key != lr
-    ]
-    move, signal = first_move(moves, step), None
+    moves = [_move(signal) for signal in found.signals if signal.key != lr]
+    looked = Looked(found.looked_at, found.left_out, found.layered)
+    store.save_movers(scene.run_id, incident_id, in_order(moves, anchor, looked))
+    move, signal = first_move(moves, anchor.step), None
     if move is not None:
-        rows = metrics_store.read_rows(
-            scene.run_id, scene.attempt, [move.series], move.step, move.step
-        )
-        moved_ns = int(rows[move.series][1][0]) if move.series in rows else time_ns
-        signal = as_signal(move, moved_ns, (step, time_ns), more=moved_with(moves, move))
-    look_again = next_look(step, scene.newest_step or step)
+        start = (anchor.step, anchor.time_ns)
+        signal = as_signal(move, move.time_ns, start, more=moved_with(moves, move))
+    look_again = next_look(anchor.step, scene.newest_step or anchor.step)
     return store.save_earliest(scene.run_id, incident_id, signal, look_again)
+
+
+def _move(signal: MovedSignal) -> Move:
+    gone = signal.departure
+    named = move_of(signal.key, gone.step, gone.z, signal.layer)
+    return replace(
+        named, rank=signal.rank, time_ns=gone.time_ns, before=gone.before, value=gone.value
+    )
 
 
 def _to_look_again(run_id: int, attempt: int, newest_step: int | None) -> list[IncidentInfo]:

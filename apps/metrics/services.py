@@ -40,11 +40,24 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class MovedSignal:
-    """A series that left its band before or at an incident's onset. layer: what its name says."""
+    """A series that left its band around an incident's onset. layer: what its name says. rank: of a
+    series of ranks, the one that left the band of the others."""
 
     key: str
     departure: Departure
     layer: LayerKey | None = None
+    rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """signals: the first to move first. looked_at: how many series; left_out: how many more there
+    are. layered: whether the run logs statistics of layers."""
+
+    signals: list[MovedSignal]
+    looked_at: int
+    left_out: int
+    layered: bool
 
 
 def detect(run_id: int, attempt: int, now_ns: int) -> list[Finding]:
@@ -104,32 +117,34 @@ def compact_due(limit: int = 100) -> int:
     return moved
 
 
-def moved_signals(
+def moved(
     run_id: int, attempt: int, onset_step: int, policy: DeparturePolicy | None = None
-) -> list[MovedSignal]:
+) -> Moved:
     """The model's series that had left their band by the onset, the first to move first.
 
-    At equal steps the one furthest out (in robust standard deviations) first. At most 500 series
-    are looked at, about 2 ms each with a row a step.
+    At equal steps the one furthest out (in robust standard deviations) first. At most MAX_SIGNALS
+    series are looked at, about 2 ms each with a row a step.
     """
     policy = policy or DeparturePolicy()
     reader = naming.recogniser_of(run_id)
     names = _signals(store.key_names(run_id, ranked=False), reader)
+    looked = names[:MAX_SIGNALS]
     first = onset_step - SEED_STEPS
-    series = store.read_rows(run_id, attempt, names, first, onset_step + policy.after_steps)
-    moved = []
-    for key, (step, _, value) in series.items():
-        found = first_departure(step, value, before_step=onset_step, policy=policy)
-        if found is not None:
-            moved.append(MovedSignal(key, found, reader.recognise(key)))
-    return sorted(moved, key=lambda m: (m.departure.step, -abs(m.departure.z), m.key))
+    series = store.read_rows(run_id, attempt, looked, first, onset_step + policy.after_steps)
+    found = []
+    for key, (step, time_ns, value) in series.items():
+        gone = first_departure(step, value, time_ns=time_ns, before_step=onset_step, policy=policy)
+        if gone is not None:
+            found.append(MovedSignal(key, gone, reader.recognise(key)))
+    found.sort(key=lambda m: (m.departure.step, -abs(m.departure.z), m.key))
+    layered = any(_rank_of(reader.recognise(key)) >= 0 for key in names)
+    return Moved(found, len(looked), len(names) - len(looked), layered)
 
 
 def _signals(keys: list[str], reader: Recogniser) -> list[str]:
     """The series to look at: those of the whole job, then of layers, the most telling statistics
     first, so that a run with thousands of them is not cut off in the middle of the alphabet."""
-    signals = model_signals(keys)
-    return sorted(signals, key=lambda key: _rank_of(reader.recognise(key)))[:MAX_SIGNALS]
+    return sorted(model_signals(keys), key=lambda key: _rank_of(reader.recognise(key)))
 
 
 def _rank_of(layer: LayerKey | None) -> int:

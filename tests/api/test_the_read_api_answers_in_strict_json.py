@@ -74,7 +74,11 @@ def test_an_incident_comes_with_suspects_and_candidates(ask, incident):
     best = item["candidates"][0]
     assert (best["step"], best["eligible"], best["lost_steps"]) == (900, True, 349)
     assert best["reasons"][0]["text"]
-    assert ask(f"incidents/{incident.id}").json() == item
+    whole = ask(f"incidents/{incident.id}").json()
+    movers = whole.pop("movers")
+    assert whole | {"movers": None} == item
+    assert [m["series"] for m in movers["items"]] == ["train/loss"]
+    assert (movers["anchor_step"], movers["by_loss"]) == (1001, True)
     assert ask(f"incidents/{incident.id}/candidates").json()["items"] == item["candidates"]
 
 

@@ -140,17 +140,17 @@ def test_the_rank_is_named_in_whatever_order_hosts_send(run, order):
 
 def test_the_signals_that_moved_first(run):
     write(run, recorded_rows("lrbump"))
-    moved = services.moved_signals(run, 0, 1_001)
+    moved = services.moved(run, 0, 1_001).signals
 
     assert {m.departure.step for m in moved[:14]} == {1_000}
     assert moved[0].key == "train/lr"
     assert moved[1].key.startswith("update_ratio/layers.")
-    assert services.moved_signals(run, 0, 800) == []
+    assert services.moved(run, 0, 800).signals == []
 
 
 def test_a_corrupted_layer_moves_first_in_its_own_gradients(run):
     write(run, recorded_rows("sdc_rollback"))
-    names = [m.key for m in services.moved_signals(run, 0, 701)]
+    names = [m.key for m in services.moved(run, 0, 701).signals]
     assert names[:3] == [f"grad_norm/layers.{layer}" for layer in (3, 4, 2)]
 
 

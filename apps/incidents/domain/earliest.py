@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from apps.incidents.domain.incident import EarliestSignal
 from apps.metrics.domain.layer_keys import LayerKey
+from apps.metrics.domain.layer_statistics import BY_SLUG
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +17,9 @@ class Move:
 
     z: robust standard deviations of its first value outside, inf if that is no number. layer: the
     place its name speaks of ("layer 4"), None for a series of the whole job. words: its name in
-    words, "" where that says no more.
+    words, "" where that says no more. statistic: in words, "" if the name says none. rank: the one
+    that left the band of the others, in a series of ranks. before: its level; value: the first one
+    outside; NaN where nobody knows.
     """
 
     series: str
@@ -23,22 +27,28 @@ class Move:
     z: float
     layer: str | None = None
     words: str = ""
+    statistic: str = ""
+    rank: int | None = None
+    time_ns: int = 0
+    before: float = math.nan
+    value: float = math.nan
 
 
 def move_of(series: str, step: int, z: float, layer: LayerKey | None) -> Move:
     """A move, by what the name of its series says."""
     if layer is None:
         return Move(series, step, z)
-    return Move(series, step, z, None if layer.layer is None else layer.place, layer.words)
+    place = None if layer.layer is None else layer.place
+    return Move(series, step, z, place, layer.words, BY_SLUG[layer.statistic].words)
 
 
 @dataclass(frozen=True, slots=True)
 class EarliestPolicy:
     """lookback_steps: a move longer ago is another story (the longest measured lead of a layer
-    signal over the loss is about 300 steps). looks: so many steps behind the onset the series are
+    signal over the loss is about 350 steps). looks: so many steps behind the onset the series are
     looked at again, because a move counts only once it lasts; the last look is final."""
 
-    lookback_steps: int = 300
+    lookback_steps: int = 400
     looks: tuple[int, ...] = (5, 50)
 
 
@@ -72,12 +82,14 @@ def moved_with(moves: Sequence[Move], first: Move) -> int:
 
 
 def as_signal(move: Move, time_ns: int, onset: tuple[int, int], *, more: int = 0) -> EarliestSignal:
-    """The move as what an incident says. time_ns: of its step. onset: (step, time_ns)."""
+    """The move as what an incident says. time_ns: of its step. onset: (step, time_ns) of what it is
+    ahead of."""
     return EarliestSignal(
         series=move.series,
         step=move.step,
         time_ns=time_ns,
         layer=move.layer,
+        rank=move.rank,
         words=move.words,
         lead_steps=onset[0] - move.step,
         lead_s=max(0.0, (onset[1] - time_ns) / 1e9),

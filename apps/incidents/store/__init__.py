@@ -9,6 +9,7 @@ from apps.incidents.store.findings import (
 )
 from apps.incidents.store.history import EventInfo, add_events, events, notes
 from apps.incidents.store.lists import IncidentQuery, counts, list_incidents, list_urgent
+from apps.incidents.store.movers import movers, save_movers
 from apps.incidents.store.rows import (
     add_incident,
     attempts_waiting,
@@ -46,12 +47,14 @@ __all__ = [
     "list_urgent",
     "live_incidents",
     "lock",
+    "movers",
     "notes",
     "onset_ns",
     "open_count",
     "paging",
     "save_earliest",
     "save_findings",
+    "save_movers",
     "save_standing",
     "save_summary",
     "to_look_again",

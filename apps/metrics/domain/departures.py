@@ -43,6 +43,7 @@ class Departure:
     before: float
     z: float
     out_rows: int
+    time_ns: int = 0
 
 
 @dataclass(slots=True)
@@ -58,7 +59,12 @@ class _Stretch:
 
 
 def first_departure(
-    step: Ints, value: Floats, *, before_step: int, policy: DeparturePolicy | None = None
+    step: Ints,
+    value: Floats,
+    *,
+    before_step: int,
+    time_ns: Ints | None = None,
+    policy: DeparturePolicy | None = None,
 ) -> Departure | None:
     """The first row of the stretch outside the band that reaches an incident's onset, or None.
 
@@ -81,6 +87,7 @@ def first_departure(
         before=stretch.band.level,
         z=stretch.band.z(first) if math.isfinite(first) else math.inf,
         out_rows=stretch.out_rows,
+        time_ns=0 if time_ns is None else int(time_ns[stretch.at]),
     )
 
 

@@ -7,6 +7,7 @@ from ninja import NinjaAPI
 from apps.api import errors
 from apps.api.auth import signed_in
 from apps.api.clocks import router as clocks
+from apps.api.detectors import router as detectors
 from apps.api.incidents import router as incidents
 from apps.api.ingest import router as ingest
 from apps.api.kept import router as kept
@@ -25,7 +26,8 @@ Read what Lastgood knows, acknowledge incidents, order and follow rollbacks.
 
 **Sign in** with `Authorization: Bearer <token>` (made by `manage.py token NAME --scope read`) or
 the session cookie of a logged-in browser. Scopes: `read` for every GET, `operate` for
-acknowledgements and rollbacks, `ingest` for the data doors.
+acknowledgements, rollbacks and planned changes, `admin` for thresholds, `ingest` for the data
+doors.
 
 **Errors** have one shape: `{"error", "where", "hint", "docs"}`. Numbers that JSON cannot write are
 the strings `"NaN"`, `"Infinity"`, `"-Infinity"`. Lists are paged by key: pass `next` as `before`.
@@ -52,6 +54,7 @@ api.add_router("", runs, tags=["runs"])
 api.add_router("", incidents, tags=["incidents"])
 api.add_router("", kept, tags=["logs"])
 api.add_router("", clocks, tags=["logs"])
+api.add_router("", detectors, tags=["detectors"])
 api.add_router("", labels, tags=["ingest"])
 api.add_router("", logs, tags=["logs"])
 api.add_router("", names, tags=["names"])

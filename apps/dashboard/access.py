@@ -25,10 +25,15 @@ def actor(request: HttpRequest) -> Actor:
     return require(actor_of(request.user), "read")
 
 
+def may(request: HttpRequest, scope: str) -> bool:
+    """Whether the person has a scope."""
+    found = actor_of(request.user)
+    return bool(found and found.may(scope))
+
+
 def may_operate(request: HttpRequest) -> bool:
     """Whether buttons that change something are offered."""
-    found = actor_of(request.user)
-    return bool(found and found.may("operate"))
+    return may(request, "operate")
 
 
 def run_of(key: str) -> RunInfo:

@@ -4,6 +4,7 @@ from django.urls import path
 
 from apps.dashboard import (
     views,
+    views_detectors,
     views_incident,
     views_kept,
     views_labels,
@@ -32,6 +33,7 @@ urlpatterns = [
         name="incident_export",
     ),
     path("projects/<path:project>/names/", views_names.names, name="names"),
+    path("projects/<path:project>/detectors/", views_detectors.detectors, name="detectors"),
     path("projects/<path:project>/kept-logs/", views_kept.kept, name="kept"),
     path("runs/<str:key>/attempts/<int:attempt>/pin/", views_kept.pin, name="pin"),
     path("runs/<str:key>/", views_run.run, name="run"),

@@ -139,3 +139,12 @@ class IncidentEvent(models.Model):
     at_ns = models.BigIntegerField()
     text = models.TextField()
     actor = models.CharField(max_length=200, blank=True)
+
+
+class KeptClues(models.Model):
+    """What the triage card of an incident that is over was made of (`domain.clues.Clues`)."""
+
+    pk = models.CompositePrimaryKey("run_id", "incident_id")
+    run_id = models.BigIntegerField()
+    incident_id = models.BigIntegerField()
+    clues = models.JSONField()

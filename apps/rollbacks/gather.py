@@ -12,12 +12,13 @@ from apps.checkpoints.records import CheckpointInfo
 from apps.incidents.domain.incident import IncidentInfo
 from apps.metrics import naming
 from apps.metrics import store as metrics
-from apps.rollbacks.domain.cost import CostBasis, median_step_s
+from apps.rollbacks.domain.cost import CostBasis
 from apps.rollbacks.domain.lineage import Branch, Stretch, contains, past
 from apps.rollbacks.domain.ranking import FAILURE, Fault, Ranking, SavedCheckpoint, Scene, rank
 from apps.rollbacks.domain.trend import EMPTY, Curve, loss_z
 from apps.rollbacks.domain.verdict import DEFAULT_POLICY, Trial, rows_needed
 from apps.runs import store as runs
+from apps.runs.domain.pace import median_step_s
 from apps.runs.records import AttemptInfo
 
 BEFORE_STEPS = 3_000

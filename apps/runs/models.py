@@ -51,6 +51,15 @@ class Attempt(models.Model):
         ]
 
 
+class AttemptConfig(models.Model):
+    """What one attempt said of its configuration; the newest statement of each name."""
+
+    pk = models.CompositePrimaryKey("run_id", "number")
+    run_id = models.BigIntegerField()
+    number = models.IntegerField()
+    config = models.JSONField(default=dict)
+
+
 class Launch(models.Model):
     """One start of one source. A slot runs once in an attempt."""
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-import orjson
 from django.db import connection
 from django.db.models import F, Max, Min, Q, Subquery
 from django.db.models.functions import Least
@@ -24,6 +23,7 @@ from apps.runs.records import (
     RunInfo,
     Start,
 )
+from apps.runs.said import merge, note_config
 
 MAX_ATTEMPTS = 1_000
 LIVE = timedelta(hours=1)
@@ -33,9 +33,6 @@ _TOLD = (
     "last_row_ns", "exit_code", "failed", "continued_by",
 )  # fmt: skip
 """The columns of an attempt without its summary, which may be large."""
-
-MAX_SAID_BYTES = 4 << 20
-"""How large the configuration of a run, or the summary of an attempt, may grow (as jsonb)."""
 
 
 def ensure_run(key: str) -> int:
@@ -309,10 +306,12 @@ def note_progress(run_id: int, attempt: int, progress: Progress, now: datetime) 
     lost = []
     if progress.summary:
         where = "run_id = %s AND number = %s"
-        if not _merge("runs_attempt", "summary", progress.summary, where, [run_id, attempt]):
+        if not merge("runs_attempt", "summary", progress.summary, where, [run_id, attempt]):
             lost.append("summary")
     if not _note_run(run_id, progress, now):
         lost.append("config")
+    elif progress.config:
+        note_config(run_id, attempt, progress.config)
     return lost
 
 
@@ -327,21 +326,7 @@ def _note_run(run_id: int, progress: Progress, now: datetime) -> bool:
         Run.objects.filter(pk=run_id, project="").update(project=progress.project[:200])
     if not progress.config:
         return True
-    return _merge("runs_run", "config", progress.config, "id = %s", [run_id])
-
-
-def _merge(
-    table: str, column: str, values: Mapping[str, Any], where: str, key: Sequence[int]
-) -> bool:
-    """Adds keys to a JSON column; a later value wins. False if it would become too large, then it
-    stays as it is. Names come from this module only."""
-    merged = f"{column} || %s::jsonb"
-    fits = f"pg_column_size({merged}) <= {MAX_SAID_BYTES}"
-    sql = f"UPDATE {table} SET {column} = {merged} WHERE {where} AND {fits}"  # noqa: S608
-    said = orjson.dumps(dict(values)).decode()
-    with connection.cursor() as cursor:
-        cursor.execute(sql, [said, *key, said])
-        return bool(cursor.rowcount)
+    return merge("runs_run", "config", progress.config, "id = %s", [run_id])
 
 
 def summary(run_id: int, attempt: int) -> dict[str, Any]:

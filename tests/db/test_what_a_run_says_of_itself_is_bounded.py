@@ -11,11 +11,11 @@ from apps.ingest.metrics.parse import MAX_KEYS
 from apps.metrics import store as metrics
 from apps.metrics.models import Keyset
 from apps.metrics.store import names
-from apps.runs import services, store
+from apps.runs import said, services, store
 from apps.runs.records import Progress
 from tests.factories import envelope
 
-LARGE = {"text": "x" * store.MAX_SAID_BYTES}
+LARGE = {"text": "x" * said.MAX_SAID_BYTES}
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_what_is_too_large_is_named_and_the_rest_stays(run_id):
 
 
 def test_many_small_statements_cannot_grow_without_end(run_id, monkeypatch):
-    monkeypatch.setattr(store, "MAX_SAID_BYTES", 2_000)
+    monkeypatch.setattr(said, "MAX_SAID_BYTES", 2_000)
     lost = [bool(say(run_id, config={f"key_{at}": "x" * 100})) for at in range(40)]
     assert lost == [False] * lost.index(True) + [True] * (40 - lost.index(True))
     assert len(orjson.dumps(store.get_run("r").config)) < 2_500

@@ -17,6 +17,7 @@ WHOLE = {
     "slurm": SLURM | {"restart_count": "2"},
     "args": ["--lr", "3e-4", "--api-key", "s3cret", "--hub_token=s3cret"],
     "python": "3.11.7",
+    "git": {"remote": "git@github.com:team/llm", "commit": "4f2a"},
 }
 
 
@@ -25,6 +26,7 @@ def test_one_task_for_each_accelerator_tells_rank_and_device():
     assert (facts.node, facts.rank, facts.local_rank) == ("gpu-b04", 25, 1)
     assert (facts.world_size, facts.device) == (64, "GPU-1")
     assert facts.labels == {
+        "wandb/commit": "4f2a",
         "wandb/gpu": "NVIDIA H100",
         "wandb/gpu_count": 8,
         "wandb/python": "3.11.7",

@@ -37,6 +37,12 @@ def test_the_run_record_gives_names_start_and_config():
     assert batch.config == {"lr": 0.1, "tags": ["a"]}
 
 
+def test_the_commit_of_the_code_is_part_of_what_the_run_says():
+    run = MESSAGES["Run"](run_id=b"r1", git=MESSAGES["Git"](commit=b"4f2a\x00"))
+
+    assert read(record("run", run)).config == {"wandb/commit": "4f2a\ufffd"}
+
+
 def test_the_environment_adds_host_and_writer():
     environment = MESSAGES["Environment"](host=b"gpu-a01", writer_id=b"w-1")
 

@@ -186,7 +186,7 @@ def data(scene: Scene, policy: CheckPolicy) -> list[Check]:
 def _passage(passage: Passage, scene: Scene, policy: CheckPolicy) -> Check:
     test = f"step {passage.step:,} in {passage.named}"
     if passage.outlier:
-        far = "no number" if passage.z == float("inf") else f"z {passage.z:+.0f}"
+        far = "no number" if passage.z is None else f"z {passage.z:+.0f}"
         return Check(
             test, Result.HOLDS, f"the same outlier at the same step ({far})", policy.strong
         )

@@ -14,8 +14,8 @@ from apps.core.records import NodeEvent
 class Passage:
     """Another attempt that trained the steps around the onset.
 
-    z: its furthest value there, in robust standard deviations of the rows before; inf if it is no
-    number. outlier: it left its band there too. same_order: its seed, batch size and data settings
+    z: its furthest value there, in robust standard deviations of the rows before; None if that is
+    no number. outlier: it left its band there too. same_order: its seed, batch size and data settings
     are those of this run; None if a configuration is missing. own: an attempt of the same run.
     """
 
@@ -23,7 +23,7 @@ class Passage:
     attempt: int
     own: bool
     step: int
-    z: float
+    z: float | None
     outlier: bool
     same_order: bool | None = None
 

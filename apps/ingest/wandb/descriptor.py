@@ -24,6 +24,7 @@ _MESSAGES: dict[str, Fields] = {
         "timestamp": (2, "Time", False),
         "line": (3, "bytes", False),
     },
+    "Git": {"commit": (2, "bytes", False)},
     "Run": {
         "run_id": (1, "bytes", False),
         "entity": (2, "bytes", False),
@@ -34,6 +35,7 @@ _MESSAGES: dict[str, Fields] = {
         "starting_step": (14, "int", False),
         "start_time": (17, "Time", False),
         "resumed": (18, "bool", False),
+        "git": (21, "Git", False),
     },
     "Alert": {
         "title": (1, "bytes", False),

@@ -70,7 +70,9 @@ def facts_of(environment: Mapping[str, Any]) -> Facts:
 def _labels(
     environment: Mapping[str, Any], slurm: Mapping[str, Any], gpus: int | None
 ) -> dict[str, Any]:
+    git = environment.get("git")
     found = {
+        "wandb/commit": _text(git.get("commit")) if isinstance(git, dict) else None,
         "wandb/gpu": _text(environment.get("gpu")),
         "wandb/gpu_count": gpus,
         "wandb/cuda": _text(environment.get("cuda_version")),

@@ -271,8 +271,8 @@ def _updates(into: dict[bytes, bytes], data: bytes) -> None:
 
 
 def _decoded(updates: Mapping[bytes, bytes]) -> dict[str, Any]:
-    values = decode_all(list(updates.values()))
-    return {key_text(key): storable(value) for key, value in zip(updates, values, strict=True)}
+    values = zip(updates, decode_all(list(updates.values())), strict=True)
+    return {key_text(key): storable(value) for key, value in values}
 
 
 def _summary(collector: _Collector, data: bytes) -> None:
@@ -301,6 +301,8 @@ def _run(collector: _Collector, data: bytes) -> None:
     if started_ns is not None:
         collector.run["started_ns"] = started_ns
     collector.run["resumed"] = bool(message.resumed)
+    if commit := message.git.commit.decode("utf-8", "replace")[:200]:
+        collector.config[b"wandb/commit"] = msgspec.json.encode(commit)
 
 
 def _environment(collector: _Collector, data: bytes) -> None:

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
-
-NS_PER_S = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +27,3 @@ def lost_gpu_hours(basis: CostBasis, step: int) -> float | None:
     if basis.last_step is None or basis.step_s is None or not basis.gpus:
         return None
     return lost_steps(basis, step) * basis.step_s * basis.gpus / 3600
-
-
-def median_step_s(step: Sequence[int], time_ns: Sequence[int]) -> float | None:
-    """Median seconds a step took; steps strictly increasing, one row may stand for many steps.
-
-    None with fewer than two rows. The median ignores pauses for checkpoints and evaluations.
-    """
-    if len(step) < 2:
-        return None
-    steps = np.diff(np.asarray(step, dtype=np.int64))
-    seconds = np.diff(np.asarray(time_ns, dtype=np.int64)) / NS_PER_S
-    forward = steps > 0
-    return float(np.median(seconds[forward] / steps[forward])) if forward.any() else None

@@ -1,0 +1,174 @@
+"""What rows around an onset say: learning rate, another pass over the same steps, what is left."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from apps.core.records import Finding
+from apps.incidents.domain.clues import RateSeen, ScaleSeen
+from apps.incidents.domain.summary import telling
+from apps.metrics.domain.blocks import Floats, Ints
+from apps.metrics.domain.changes import ChangePolicy, LrState, lr_change
+from apps.metrics.domain.reference import Reference
+
+
+@dataclass(frozen=True, slots=True)
+class LookPolicy:
+    """Rows are logged rows.
+
+    window_steps: so far around the onset another pass is looked at, on both sides: a batch shows at
+    its step or the next one. peak_steps: at most so far behind the onset, to the furthest value.
+    outlier_z, outlier_excess: what counts as an outlier in logs of healthy runs (320 in 441,000
+    rows are beyond z = 8). reference_rows, min_rows: of the past that is compared with.
+    calm_rows: a learning rate that did not rise over so many rows is past its warm-up. rise_ratio:
+    smaller rises are no cause: schedules differ by as much. jump_rows: rows before the onset in
+    which a jump is sought. near_steps: in which values that are no numbers are counted. tail_rows:
+    the newest ones, whose median says what is left.
+    """
+
+    window_steps: int = 2
+    peak_steps: int = 20
+    outlier_z: float = 8.0
+    outlier_excess: float = 0.03
+    reference_rows: int = 200
+    min_rows: int = 30
+    calm_rows: int = 20
+    rise_ratio: float = 1.25
+    jump_rows: int = 100
+    near_steps: int = 100
+    tail_rows: int = 5
+
+
+DEFAULT_POLICY = LookPolicy()
+Series = tuple[Ints, Ints, Floats]
+"""(step, time_ns, value), by step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The furthest value of a window: its step, z against the rows before, whether it is out."""
+
+    step: int
+    z: float
+    outlier: bool
+
+
+def window(
+    findings: Sequence[Finding], onset: int, policy: LookPolicy = DEFAULT_POLICY
+) -> tuple[int, int]:
+    """The steps at which another pass would show the same outlier, both included."""
+    peak = telling(findings).facts.get("peak_step")
+    far = peak if isinstance(peak, int) and peak >= onset else onset
+    last = min(far, onset + policy.peak_steps)
+    return onset - policy.window_steps, last + policy.window_steps
+
+
+def judge(
+    series: Series, steps: tuple[int, int], policy: LookPolicy = DEFAULT_POLICY
+) -> Judged | None:
+    """The furthest value within `steps` in either direction; one that is no number is infinite.
+
+    None without a row in there, or with fewer than `min_rows` finite ones before.
+    """
+    step, value = np.asarray(series[0]), np.asarray(series[2], np.float64)
+    first, last = step.searchsorted(steps[0]), step.searchsorted(steps[1], side="right")
+    past = value[:first][np.isfinite(value[:first])][-policy.reference_rows :]
+    if first == last or len(past) < policy.min_rows:
+        return None
+    reference = Reference()
+    for known in past:
+        reference.push(float(known))
+    band = reference.band(policy.min_rows - 1)
+    if band is None:
+        return None
+    inside = value[first:last]
+    odd = ~np.isfinite(inside)
+    if odd.any():
+        return Judged(int(step[first + int(odd.argmax())]), math.inf, True)
+    at = int(np.abs(inside - band.level).argmax())
+    found = float(inside[at])
+    z, excess = band.z(found), abs(band.excess(found))
+    out = abs(z) > policy.outlier_z and excess > policy.outlier_excess
+    return Judged(int(step[first + at]), z, out)
+
+
+def rate_seen(
+    series: Series, onset: int, slack: int, policy: LookPolicy = DEFAULT_POLICY
+) -> RateSeen | None:
+    """The learning rate up to `slack` steps behind the onset; None if it is not logged there.
+
+    A jump near the onset, else the last value that it had without rising for `calm_rows` rows, and
+    the one at the onset. A linear warm-up never had such a value, so it is no rise.
+    """
+    step, value = np.asarray(series[0]), np.asarray(series[2], np.float64)
+    end = int(step.searchsorted(onset + slack, side="right"))
+    step, value = step[:end][np.isfinite(value[:end])], value[:end][np.isfinite(value[:end])]
+    if not len(value):
+        return None
+    jump = _jump(step, value, policy)
+    if jump is not None and abs(jump[0] - onset) <= slack:
+        at, before, after = jump
+        return RateSeen(before, after, jump_step=at)
+    after, calm = float(value[-1]), policy.calm_rows
+    flat = np.flatnonzero(value[calm:] <= value[:-calm]) if len(value) > calm else np.array([])
+    before = float(value[calm + int(flat[-1])]) if len(flat) else float(value[0])
+    rising = bool(len(flat)) and after > policy.rise_ratio * before and after >= value.max()
+    return RateSeen(before, after, jump_step=jump[0] if jump else None, rising=rising)
+
+
+def _jump(step: Ints, value: Floats, policy: LookPolicy) -> tuple[int, float, float] | None:
+    """(step, before, after) of the last jump that no schedule explains."""
+    state, found = LrState(), None
+    for at in range(max(0, len(value) - policy.jump_rows), len(value)):
+        before = lr_change(state, float(value[at]), ChangePolicy())
+        if before is not None:
+            found = int(step[at]), before, float(value[at])
+    return found
+
+
+def scale_seen(series: Series, onset: int, policy: LookPolicy = DEFAULT_POLICY) -> ScaleSeen | None:
+    """The loss scale around the onset: its highest value, and its lowest from there on."""
+    value = _near(series, onset, policy)
+    value = value[np.isfinite(value) & (value > 0)]
+    if not len(value):
+        return None
+    highest = int(value.argmax())
+    return ScaleSeen(float(value[highest]), float(value[highest:].min()))
+
+
+def nonfinite_rows(
+    several: Sequence[Series], onset: int, policy: LookPolicy = DEFAULT_POLICY
+) -> int | None:
+    """How many values near the onset are no numbers; None if none of the series is logged there."""
+    found = [_near(series, onset, policy) for series in several]
+    if not any(len(value) for value in found):
+        return None
+    return sum(int((~np.isfinite(value)).sum()) for value in found)
+
+
+def _near(series: Series, onset: int, policy: LookPolicy) -> Floats:
+    step = np.asarray(series[0])
+    first = step.searchsorted(onset - policy.near_steps)
+    last = step.searchsorted(onset + policy.near_steps, side="right")
+    return np.asarray(series[2], np.float64)[first:last]
+
+
+def left_ratio(
+    findings: Sequence[Finding], tail: Floats, policy: LookPolicy = DEFAULT_POLICY
+) -> float | None:
+    """What is left of the furthest excess: 0 at the level before, 1 at the peak; 1 for NaN.
+
+    tail: the newest losses. None if the finding names no level and peak, or nothing was logged.
+    """
+    facts = telling(findings).facts
+    before, peak = facts.get("before"), facts.get("peak")
+    if not (isinstance(before, int | float) and isinstance(peak, int | float)):
+        return None
+    if not len(tail) or peak == before:
+        return None
+    newest = float(np.median(np.asarray(tail, np.float64)[-policy.tail_rows :]))
+    return (newest - before) / (peak - before) if math.isfinite(newest) else 1.0

@@ -11,7 +11,7 @@ from apps.accounts import store as accounts
 from apps.accounts.records import SYSTEM, Actor
 from apps.accounts.services import audit
 from apps.core.errors import AppError, Refused
-from apps.incidents import store
+from apps.incidents import clues, store
 from apps.incidents.domain.incident import IncidentChange, IncidentInfo, Resolution
 from apps.incidents.domain.state import DONE, Act, Deed, Standing, decide, in_words, standing_of
 from apps.runs import store as runs
@@ -43,6 +43,8 @@ def apply(info: IncidentInfo, deed: Deed, *, actor: Actor = SYSTEM) -> list[Inci
     verb, says = DONE[deed.act], in_words(deed)
     line = store.EventInfo(deed.at_ns, f"{verb}:{number}", says, actor.name)
     store.add_events(info.run_id, info.id, [line])
+    if after.state is not before.state:
+        clues.settle(info, after.state)
     was, became = _difference(before, after)
     audit(
         actor,

@@ -12,7 +12,7 @@ import numpy as np
 from apps.checkpoints import store as checkpoints
 from apps.checkpoints.domain.optimizer import holds_optimizer
 from apps.core.records import Finding, NodeEvent
-from apps.incidents import clue_store, store
+from apps.incidents import store
 from apps.incidents.domain import looking
 from apps.incidents.domain.checks import DEFAULT_POLICY as CHECKS
 from apps.incidents.domain.clues import Clues, ConfigSeen, Passage, RateSeen, ResumeSeen
@@ -20,6 +20,7 @@ from apps.incidents.domain.correlate import FAILURE_KINDS
 from apps.incidents.domain.incident import IncidentInfo, IncidentState
 from apps.incidents.domain.looking import Series
 from apps.incidents.domain.summary import telling
+from apps.incidents.store import clues as clue_store
 from apps.metrics import naming
 from apps.metrics import store as metrics
 from apps.nodes import store as nodes
@@ -59,11 +60,16 @@ def clues_of(incident: IncidentInfo, findings: Sequence[Finding]) -> Clues:
     return look_up(incident, findings)
 
 
-def settle(incident: IncidentInfo, findings: Sequence[Finding]) -> None:
-    """Keeps the clues of an incident that has ended, drops those of one that is open again."""
-    if incident.state is not IncidentState.RESOLVED:
+def settle(incident: IncidentInfo, state: IncidentState) -> None:
+    """Keeps the clues of an incident that has ended, drops those of one that is open again.
+
+    state: what it is from now on; `incident` may be older than that.
+    """
+    if state is not IncidentState.RESOLVED:
         clue_store.forget(incident.run_id, incident.id)
-    elif findings:
+        return
+    findings = store.findings(incident.run_id, incident.id)
+    if findings:
         clue_store.keep(incident.run_id, incident.id, look_up(incident, findings))
 
 

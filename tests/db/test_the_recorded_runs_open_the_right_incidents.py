@@ -4,6 +4,7 @@ import pytest
 
 from apps.incidents import store
 from apps.incidents.store import IncidentQuery
+from apps.rollbacks import cards
 from tests.recorded import LATER_NS, analyse, job_rows, rank_rows, replay, start, write_logs
 
 pytestmark = pytest.mark.django_db
@@ -31,6 +32,12 @@ def test_the_learning_rate_bump_is_one_explosion_with_its_cause(step_size):
     assert 1000 <= incident.earliest_signal.step <= 1001
     assert incident.earliest_signal.more > 0
     assert incident.title.startswith("Loss 0.9")
+    card = cards.card(incident)
+    assert (card.shape, card.cause.cause, card.advice.move) == (
+        "divergence",
+        "learning_rate",
+        "fix first",
+    )
 
 
 @pytest.mark.parametrize("step_size", SIZES)
@@ -45,6 +52,8 @@ def test_the_silent_corruption_is_one_incident_that_names_rank_and_host(step_siz
     assert first.fault_class == "silent_data_corruption"
     assert first.evidence
     assert "rank 5 (gpu-b02) is apart from all other ranks" in incident.cause_hint
+    card = cards.card(incident)
+    assert (card.cause.cause, card.exclude, card.skip) == ("hardware", ("gpu-b02",), None)
 
 
 def test_ranks_that_arrive_long_before_or_after_the_metrics_join_the_same_incident():
@@ -62,6 +71,13 @@ def test_three_bad_batches_page_nobody(step_size):
     assert _pages(run_id) == []
     assert {f.kind for f in store.findings(run_id)} == {"outlier"}
     assert [i.state for i in _incidents(run_id)] in ([], ["resolved"])
+    for card in map(cards.card, _incidents(run_id)):
+        assert (card.shape, card.cause.cause, card.advice.move) == (
+            "spike that healed",
+            "data",
+            "wait",
+        )
+        assert card.skip[0] < 350 < 352 < card.skip[1]
 
 
 @pytest.mark.parametrize("step_size", SIZES)
@@ -71,8 +87,8 @@ def test_a_quiet_run_stays_quiet(step_size):
     assert _incidents(run_id) == []
 
 
-@pytest.mark.parametrize("run,rank", [("hang_r5", 5), ("exc_r6", 6)])
-def test_a_dead_job_names_the_rank_that_failed_first(run, rank):
+@pytest.mark.parametrize("run,rank,move", [("hang_r5", 5, "fix first"), ("exc_r6", 6, "fix first")])
+def test_a_dead_job_names_the_rank_that_failed_first(run, rank, move):
     run_id = start(run)
     replay(run_id, job_rows(run), 400)
     write_logs(run, run_id)
@@ -81,3 +97,5 @@ def test_a_dead_job_names_the_rank_that_failed_first(run, rank):
     assert incident.kind == "failure"
     assert (incident.suspects[0].rank, incident.suspects[0].node) == (rank, "gpu-b02")
     assert incident.cause_hint.startswith(f"Rank {rank} on gpu-b02 ")
+    card = cards.card(incident)
+    assert (card.shape, card.cause.cause, card.advice.move) == ("dead job", "failure", move)

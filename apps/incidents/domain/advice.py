@@ -120,6 +120,10 @@ def _made(case: Case, move: Move, reason: str, repair: str = "") -> Advice:
 def _over(case: Case, policy: AdvicePolicy) -> Advice | None:
     del policy
     incident = case.scene.incident
+    if incident.state is IncidentState.MITIGATED:
+        return _made(
+            case, Move.WAIT, "Something was done already: the next steps tell whether it helped."
+        )
     if incident.state is not IncidentState.RESOLVED:
         return None
     how = {

@@ -15,8 +15,8 @@ class Passage:
     """Another attempt that trained the steps around the onset.
 
     z: its furthest value there, in robust standard deviations of the rows before; None if that is
-    no number. outlier: it left its band there too. same_order: its seed, batch size and data settings
-    are those of this run; None if a configuration is missing. own: an attempt of the same run.
+    no number. outlier: it left its band there too. same_order: its seed, batch size and data
+    settings are those of this run; None if a configuration is missing. own: of the same run.
     """
 
     run_key: str

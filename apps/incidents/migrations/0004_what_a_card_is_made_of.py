@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("incidents", "0002_the_life_of_an_incident"),
+        ("incidents", "0003_movers"),
     ]
 
     operations = [

@@ -6,6 +6,7 @@ from apps.dashboard import (
     views,
     views_detectors,
     views_incident,
+    views_incident_acts,
     views_kept,
     views_labels,
     views_logs,
@@ -25,8 +26,10 @@ urlpatterns = [
     path("audit/", views.audit, name="audit"),
     path("incidents/", views_incident.incidents, name="incidents"),
     path("incidents/<int:number>/", views_incident.incident, name="incident"),
-    path("incidents/<int:number>/acknowledge/", views_incident.acknowledge, name="acknowledge"),
-    path("incidents/<int:number>/resolve/", views_incident.resolve, name="resolve"),
+    *(
+        path(f"incidents/<int:number>/{what}/", views_incident_acts.act, {"what": what}, name=what)
+        for what in views_incident_acts.ACTS
+    ),
     path(
         "incidents/<int:number>/export.<str:form>",
         views_incident.export,

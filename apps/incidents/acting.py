@@ -19,6 +19,7 @@ from apps.runs import store as runs
 MAX_NOTE = 10_000
 MAX_NOTES = 500
 MAX_KEY = 128
+MAX_REASON = 2_000
 
 
 def change(
@@ -29,6 +30,10 @@ def change(
     [] if it is already so. AppError if there is no such incident in this run, and what
     `state.decide` raises. Holds the run's row. The changes are for `alerts.services.plan`.
     """
+    if actor != SYSTEM and len(deed.reason) > MAX_REASON:
+        raise Refused(
+            "the reason is too long", where="reason", hint=f"write at most {MAX_REASON} characters"
+        )
     with transaction.atomic():
         return apply(_locked(run_id, incident_id), deed, actor=actor)
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from apps.accounts.records import Actor
-from apps.core.records import Evidence
+from apps.core.records import Candidate, Evidence, Finding
+from apps.incidents.domain.incident import EventInfo, IncidentInfo
+from apps.incidents.domain.similar import Similar
+from apps.incidents.domain.timeline import TimelineItem
 from apps.rollbacks.domain.state import ACTIVE, WAITING, OrderState
+from apps.runs.records import RunInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,3 +150,22 @@ class ResumePoint:
     etag: str
     order_id: int | None
     step: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Everything that is known of one incident.
+
+    missing: evidence that would help and is not there, in words. events: history, notes: what
+    people wrote, both oldest first. orders: rollbacks ordered for this incident."""
+
+    incident: IncidentInfo
+    run: RunInfo
+    findings: Sequence[Finding]
+    timeline: Sequence[TimelineItem]
+    candidates: Sequence[Candidate]
+    missing: Sequence[str]
+    orders: Sequence[OrderInfo]
+    events: Sequence[EventInfo]
+    notes: Sequence[EventInfo]
+    similar: Sequence[Similar]

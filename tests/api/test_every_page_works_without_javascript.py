@@ -100,11 +100,11 @@ def test_an_acknowledgement_never_leaves_the_site(operator, incident):
 
 
 def test_a_person_resolves_an_incident(operator, incident):
-    assert b">Resolve<" in operator.get(f"/incidents/{incident.id}/").content
+    assert b">Resolve INC-" in operator.get(f"/incidents/{incident.id}/").content
     operator.post(f"/incidents/{incident.id}/resolve/", {"reason": "false alarm"})
     page = operator.get(f"/incidents/{incident.id}/").content
     assert b"resolved (manual): false alarm" in page
-    assert b">Resolve<" not in page
+    assert b">Resolve INC-" not in page
 
 
 def test_the_page_of_an_order_shows_how_far_it_has_come(operator, incident):

@@ -11,7 +11,7 @@ def test_an_acknowledgement_elsewhere_shows_and_the_charts_stay(visit, site, exp
         json={"reason": "looking"},
         headers={"Authorization": f"Bearer {site.token}"},
     ).raise_for_status()
-    page.wait_for_selector("#story-head:has-text('owner test')")
+    page.wait_for_selector("#story-head:has-text('acknowledged by test')")
     page.wait_for_selector("#story-body:has-text('acknowledged: looking')")
     assert chart.evaluate("(node) => node.isConnected && node._fullLayout !== undefined")
     assert page.locator("#story-head").count() == 1

@@ -160,3 +160,23 @@ class IncidentChange:
     incident_id: int
     change: str
     says: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class EventInfo:
+    """One line of an incident's history."""
+
+    at_ns: int
+    key: str
+    text: str
+    actor: str
+
+    @property
+    def what(self) -> str:
+        """What kind of line: opened, finding, note, order, acknowledged, silenced, ..."""
+        return self.key.partition(":")[0]
+
+    @property
+    def is_note(self) -> bool:
+        """Whether a person wrote it."""
+        return self.what == "note"

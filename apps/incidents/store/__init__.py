@@ -1,5 +1,6 @@
 """Every statement against the tables of incidents."""
 
+from apps.incidents.domain.incident import EventInfo
 from apps.incidents.store.findings import (
     as_stored,
     findings,
@@ -7,8 +8,8 @@ from apps.incidents.store.findings import (
     findings_of_kind,
     save_findings,
 )
-from apps.incidents.store.history import EventInfo, add_events, events, notes
-from apps.incidents.store.lists import IncidentQuery, counts, list_incidents, list_urgent
+from apps.incidents.store.history import add_events, events, notes
+from apps.incidents.store.lists import IncidentQuery, counts, list_incidents, list_urgent, of_runs
 from apps.incidents.store.movers import movers, save_movers
 from apps.incidents.store.rows import (
     add_incident,
@@ -49,6 +50,7 @@ __all__ = [
     "lock",
     "movers",
     "notes",
+    "of_runs",
     "onset_ns",
     "open_count",
     "paging",

@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from apps.incidents.domain.incident import EventInfo
 from apps.incidents.models import IncidentEvent
 
 MAX_EVENTS = 2_000
-
-
-@dataclass(frozen=True, slots=True)
-class EventInfo:
-    """One line of an incident's history."""
-
-    at_ns: int
-    key: str
-    text: str
-    actor: str
 
 
 def add_events(run_id: int, incident_id: int, events: Sequence[EventInfo]) -> None:

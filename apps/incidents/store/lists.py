@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from django.db.models import Count, Q, QuerySet
@@ -81,6 +82,12 @@ def _spoken_of(text: str) -> Q:
     named = whole(text.upper().removeprefix("INC-"))
     said = Q(title__icontains=text) | Q(cause_hint__icontains=text)
     return said | Q(id=named) if named is not None else said
+
+
+def of_runs(run_ids: Collection[int], limit: int = 300) -> list[IncidentInfo]:
+    """The newest incidents of these runs. -- uses ix_incident_id or the primary key"""
+    rows = Incident.objects.filter(run_id__in=list(run_ids)).order_by("-id")
+    return [info_of(row) for row in rows[:limit]]
 
 
 def counts() -> dict[str, int]:

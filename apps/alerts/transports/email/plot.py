@@ -51,7 +51,8 @@ def draw(curve: Curve) -> bytes:
 
     The onset is a red line, non-finite values are red marks on the top edge. The y axis is
     logarithmic when the values span more than a factor of 20; beyond 1e30 it ends. About 0.15 s;
-    the first call in a process also imports matplotlib (about a second): no request does it.
+    the first call in a process also imports matplotlib (about a second): of requests, only the
+    export of an incident does it.
     """
     finite = np.isfinite(curve.value)
     if not finite.any():

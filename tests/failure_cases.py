@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+import numpy as np
+
 from apps.logs.domain.reading.columns import LineColumns
 from apps.logs.domain.reading.parsing import parse_segment
 from apps.logs.domain.reading.segments import ParsedSegment, SegmentMeta
@@ -102,6 +104,7 @@ def case_of(files):
 
 def event_rows(node, table):
     """What the store would keep as rows."""
+    frame = LineColumns.of(table).frames(np.arange(len(table)))
     return [
         EventRow(
             time_ns=line.time_ns,
@@ -115,7 +118,7 @@ def event_rows(node, table):
             message=table.message(number),
         )
         for number, line in enumerate(table)
-        if line.severity >= 30 and (line.channel == "console" or not table.is_frame(number))
+        if line.severity >= 30 and (line.channel == "console" or not frame[number])
     ]
 
 

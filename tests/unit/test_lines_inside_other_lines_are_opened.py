@@ -2,12 +2,14 @@
 
 from datetime import UTC, datetime
 
+import numpy as np
 import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.core.records import Severity
+from apps.logs.domain.reading.columns import LineColumns
 from apps.logs.domain.reading.pieces import MAX_LINE_BYTES
 from tests.log_samples import SEEN_NS, console, only, parse
 
@@ -85,7 +87,7 @@ def test_a_traceback_in_a_record_is_one_event():
 
     assert parsed.lines.text == ["failed", *trace.split("\n"), "{}"]
     assert parsed.lines.severity == [E, E, E, E, INFO]
-    assert [n for n in range(4) if parsed.lines.is_frame(n)] == [2]
+    assert LineColumns.of(parsed.lines).frames(np.arange(4)).tolist() == [False, False, True, False]
     assert parsed.lines.seq == [0, 1, 2, 3, len(orjson.dumps(record)) + 1]
 
 

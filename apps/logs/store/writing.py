@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apps.core.records import MetricRow, Severity
-from apps.core.sql import copy_in
 from apps.logs.domain.chunk.chunks import encode_chunk
 from apps.logs.domain.chunk.coverage import accept
 from apps.logs.domain.reading.columns import NO_RANK, NO_STEP, LineColumns, joined
 from apps.logs.domain.reading.latejobs import Told, told_in
-from apps.logs.domain.reading.segments import CONSOLE, TEE, ParsedSegment
-from apps.logs.domain.triage.classify import taxonomy
+from apps.logs.domain.reading.segments import TEE, ParsedSegment
 from apps.logs.domain.triage.ranks import RankState, SlotKey, fold_lines, fold_placements
 from apps.logs.records import LinesWritten
 from apps.logs.store import overview
 from apps.logs.store.chunkrows import ChunkOwner, PackedChunk, add_chunks
+from apps.logs.store.events import add_events
 from apps.logs.store.files import FileKey, OpenFile, lock_files, save_files
 from apps.logs.store.pulse import add_pulse
 from apps.logs.store.speakers import of_speakers
@@ -31,24 +29,6 @@ from apps.logs.store.templates import add_templates
 
 MAX_CHUNK_LINES = 20_000
 MAX_CHUNK_BYTES = 8 * 1024 * 1024
-MAX_EVENT_CHARS = 8_000
-
-_EVENT = {
-    "run_id": "int8",
-    "source_id": "int8",
-    "seq": "int8",
-    "attempt": "int4",
-    "node": "varchar",
-    "channel": "varchar",
-    "time_ns": "int8",
-    "local_rank": "int4",
-    "rank": "int4",
-    "severity": "int2",
-    "step": "int8",
-    "fault_class": "varchar",
-    "message_at": "int4",
-    "text": "text",
-}
 
 
 @dataclass(slots=True)
@@ -111,7 +91,8 @@ def write_lines(
         add_pulse(run_id, attempt, place, lines)
         add_step_times(run_id, attempt, place, lines)
         add_templates(run_id, attempt, place, _counted(lines, with_files=with_files))
-        triable = _copy_events(batch, lines, with_files=with_files)
+        here = (run_id, attempt, place)
+        triable = add_events(here, lines, _source_of(batch), with_files=with_files)
     mark_dirty(run_id, attempt, new_events=triable, new_lines=bool(len(lines)))
     return _summary(batch, lines, late_before_ns)
 
@@ -195,49 +176,9 @@ def _fitting(
     yield from _fitting(lines, sizes, middle, end)
 
 
-def _copy_events(batch: _Batch, lines: LineColumns, *, with_files: bool) -> bool:
-    """Rows of warnings and errors; whether one of them may change a verdict."""
-    ends = np.cumsum([len(table) for table in batch.tables])
-    serious = lines.severity >= Severity.WARNING
-    if with_files:
-        serious &= ~lines.of_channel(TEE)
-    numbers = np.flatnonzero(serious)
-    source = np.array(batch.sources)[np.searchsorted(ends, numbers, side="right")].tolist()
-    rows = [
-        _event_row(batch, source_id, lines, number)
-        for number, source_id in zip(numbers.tolist(), source, strict=True)
-        if not _has_no_row(lines, number)
-    ]
-    if rows:
-        copy_in("logs_event", _EVENT, rows)
-    return any(row[9] >= Severity.ERROR or row[11] is not None for row in rows)
-
-
-def _has_no_row(lines: LineColumns, number: int) -> bool:
-    return lines.is_frame(number) and lines.origin_of(number).channel != CONSOLE
-
-
-def _event_row(batch: _Batch, source_id: int, lines: LineColumns, number: int) -> tuple[Any, ...]:
-    line, at = lines.line(number), int(lines.message_at[number])
-    if not line.text.isascii():
-        at = len(line.text.encode("utf-8", "replace")[:at].decode("utf-8", "replace"))
-    fault = taxonomy().classify(line.text[at:])
-    return (
-        batch.run_id,
-        source_id,
-        line.seq,
-        batch.attempt,
-        batch.node,
-        line.channel,
-        line.time_ns,
-        line.local_rank,
-        line.rank,
-        line.severity,
-        line.step,
-        fault.id if fault is not None else None,
-        at,
-        line.text[:MAX_EVENT_CHARS],
-    )
+def _source_of(batch: _Batch) -> NDArray[np.int64]:
+    """Id of the file of each line."""
+    return np.repeat(np.array(batch.sources), [len(table) for table in batch.tables])
 
 
 def _summary(batch: _Batch, lines: LineColumns, late_before_ns: int | None) -> LinesWritten:

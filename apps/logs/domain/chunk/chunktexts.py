@@ -11,7 +11,6 @@ import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, pairwise
 from typing import Protocol
 
 import numpy as np
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 
 from apps.logs.domain.chunk.intcolumns import pack_ints, unpack_ints
 from apps.logs.domain.chunk.packedshapes import PackedShapes
-from apps.logs.domain.reading.shapes import ZERO, apart, filled, shaped
+from apps.logs.domain.reading.shapes import ZERO, all_filled, apart, shaped
 
 _U32 = struct.Struct("<I")
 TURNED_LINES = 8
@@ -175,8 +174,7 @@ class ShapedTexts:
             self.digits[a:b:by] for a, b, by in zip(*(p.tolist() for p in places), strict=True)
         ]
         shapes = [self.packed.one(kind) for kind in shape.tolist()]
-        whole = filled(b"".join(shapes), b"".join(digits))
-        return [whole[a:b] for a, b in pairwise(accumulate(map(len, shapes), initial=0))]
+        return all_filled(shapes, b"".join(digits))
 
     def containing(self, needle: bytes) -> NDArray[np.bool_]:
         """Which texts contain `needle`: shapes first, then the lines of those that may."""

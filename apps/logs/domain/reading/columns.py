@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.core.records import LogLine, Severity
-from apps.logs.domain.reading.shapes import apart, digit_counts, filled
+from apps.logs.domain.reading.shapes import all_filled, apart, digit_counts, filled
 from apps.logs.domain.reading.table import LineTable
 
 NO_RANK = -1
 NO_STEP = -1
 MAX_ORIGINS = 1 << 16
-_INDENT = frozenset(b" \t^")
+_INSIDE = frozenset((b"", b" ", b"\t", b"^"))
 
 
 class Origin(msgspec.Struct, frozen=True, array_like=True):
@@ -119,12 +119,22 @@ class LineColumns(Sequence[LogLine]):
         """Shape of one message."""
         return self.shapes[int(self.shape[number])][int(self.message_at[number]) :]
 
-    def is_frame(self, number: int) -> bool:
-        """Whether an error line only continues a traceback (a frame, a source line, a marker)."""
-        shape, at = self.shapes[self.shape[number]], self.message_at[number]
-        return bool(self.severity[number] == Severity.ERROR) and (
-            at == len(shape) or shape[at] in _INDENT
+    def several(self, numbers: NDArray[np.intp]) -> list[str]:
+        """Texts of many lines. About 2 microseconds each."""
+        shapes = [self.shapes[at] for at in self.shape[numbers].tolist()]
+        places = zip(
+            self.digit_at[numbers].tolist(), self.digit_at[numbers + 1].tolist(), strict=True
         )
+        digits = b"".join([self.digits[start:end] for start, end in places])
+        return [text.decode("utf-8", "replace") for text in all_filled(shapes, digits)]
+
+    def frames(self, numbers: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Which of these lines only continue a traceback: errors that are a frame, a source line,
+        a marker."""
+        places = zip(self.shape[numbers].tolist(), self.message_at[numbers].tolist(), strict=True)
+        inside = [self.shapes[shape][at : at + 1] in _INSIDE for shape, at in places]
+        errors: NDArray[np.bool_] = self.severity[numbers] == Severity.ERROR
+        return errors & np.array(inside, dtype=np.bool_)
 
     def line(self, number: int) -> LogLine:
         """One line as a record."""

@@ -38,6 +38,12 @@ def filled(shape: bytes, digits: bytes) -> bytes:
     return bytes(out)
 
 
+def all_filled(shapes: Sequence[bytes], digits: bytes) -> list[bytes]:
+    """The same for many: of each shape its data. digits: of all of them."""
+    whole = filled(b"".join(shapes), digits)
+    return [whole[start:end] for start, end in pairwise(accumulate(map(len, shapes), initial=0))]
+
+
 def apart(texts: Sequence[bytes]) -> tuple[NDArray[np.int32], list[bytes], bytes]:
     """(shape of each text: index into the shapes, shapes, all digits)."""
     data = b"".join(texts)

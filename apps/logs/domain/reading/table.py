@@ -6,9 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import overload
 
-from apps.core.records import LogLine, Severity
-
-_INDENT = frozenset(" \t^")
+from apps.core.records import LogLine
 
 
 @dataclass(slots=True)
@@ -35,11 +33,6 @@ class LineTable(Sequence[LogLine]):
     def message(self, number: int) -> str:
         """Text of one line without its prefixes."""
         return self.text[number][self.message_at[number] :]
-
-    def is_frame(self, number: int) -> bool:
-        """Whether an error line only continues a traceback (a frame, a source line, a marker)."""
-        at = self.message_at[number]
-        return self.severity[number] == Severity.ERROR and self.text[number][at : at + 1] in _INDENT
 
     def line(self, number: int) -> LogLine:
         """One line as a record."""

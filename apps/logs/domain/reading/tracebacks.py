@@ -4,7 +4,7 @@ A traceback begins with `Traceback (most recent call last)`, or with a frame (` 
 its beginning was written elsewhere. Lines of the same process that are indented, or begin with a
 marker (`^`), belong to it; the first other line is its last: what was raised. Lines of other
 processes in between change nothing, nor does the border between two batches (carry.py). All of
-them are errors; only the first and the last may become rows of their own (LineTable.is_frame).
+them are errors; only the first and the last may become rows of their own (LineColumns.frames).
 """
 
 from __future__ import annotations

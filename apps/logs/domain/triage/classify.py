@@ -78,6 +78,20 @@ class FaultClass:
 
 
 @dataclass(frozen=True, slots=True)
+class _Shape:
+    """What messages that differ in their digits have in common.
+
+    advice_at: from where on they only advise. likely: classes with a literal in them; by_digits:
+    that depends on the digits. raised: an exception begins them.
+    """
+
+    advice_at: int | None
+    likely: tuple[FaultClass, ...]
+    by_digits: bool
+    raised: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Taxonomy:
     """All classes. version is stored with every verdict.
 
@@ -87,38 +101,47 @@ class Taxonomy:
     version: int
     classes: Mapping[str, FaultClass]
     by_anchor: Mapping[str, Mapping[str, tuple[FaultClass, ...]]]
-    _by_shape: dict[bytes, tuple[FaultClass, ...]] = field(default_factory=dict, compare=False)
+    _by_shape: dict[bytes, _Shape] = field(default_factory=dict, compare=False)
 
     def classify(self, message: str) -> FaultClass | None:
         """The class of one message (prefixes already stripped), or None.
 
         Of several classes that match, the highest match_priority, then specificity, wins.
         A thousand ranks that fail say the same but for numbers: what may fit is looked for once a
-        shape (shapes.py). Cost: about 10 microseconds; 5 for a shape that was seen before.
+        shape (shapes.py). Cost: about 10 microseconds; 2 for a shape that was seen before.
         """
         text = message[:MAX_CLASSIFIED_CHARS]
-        if is_advice(text):
-            text = _ADVICE.split(text, maxsplit=1)[0]
-        likely = self._likely(text)
+        shape = shaped(text.encode("utf-8", "replace"))
+        known = self._by_shape.get(shape)
+        if known is None:
+            if len(self._by_shape) >= MAX_SHAPES:
+                self._by_shape.clear()
+            known = self._by_shape[shape] = self._of_shape(shape.decode())
+        if known.advice_at is not None:
+            text = text[: known.advice_at]
+        likely = self._candidates(text) if known.by_digits else known.likely
         matching = [f for f in likely if any(r.search(text) for r in f.regexes)]
         if matching:
             return max(matching, key=lambda f: (f.match_priority, f.specificity))
-        return self.classes.get("py_exception") if _EXCEPTION.match(text) else None
+        return self.classes.get("py_exception") if known.raised else None
 
-    def _likely(self, text: str) -> Iterable[FaultClass]:
-        """Classes with a literal in the text: it can stand only where its shape does."""
-        shape = shaped(text.encode("utf-8", "replace"))
-        maybe = self._by_shape.get(shape)
-        if maybe is None:
-            if len(self._by_shape) >= MAX_SHAPES:
-                self._by_shape.clear()
-            maybe = self._by_shape[shape] = tuple(
-                fault
-                for fault in self.classes.values()
-                if any(shaped(literal.encode()) in shape for literal in fault.literals)
-            )
-        likely = [fault for fault in maybe if any(one in text for one in fault.literals)]
-        return likely if len(likely) < 2 else self._candidates(text)
+    def _of_shape(self, shape: str) -> _Shape:
+        """What holds for all messages of a shape: only literals may speak of digits."""
+        advice = _ADVICE.search(shape)
+        text = shape if advice is None else shape[: advice.start()]
+        maybe = [
+            literal
+            for literals in self.by_anchor.values()
+            for literal in literals
+            if shaped(literal.encode()).decode() in text
+        ]
+        by_digits = any(map(str.isdecimal, "".join(maybe)))
+        return _Shape(
+            advice_at=None if advice is None else advice.start(),
+            likely=() if by_digits else tuple(self._candidates(text)),
+            by_digits=by_digits,
+            raised=_EXCEPTION.match(text) is not None,
+        )
 
     def _candidates(self, text: str) -> Iterable[FaultClass]:
         lowered = text.lower()
@@ -129,11 +152,6 @@ class Taxonomy:
                     if literal in text:
                         found.update((fault.id, fault) for fault in classes)
         return found.values()
-
-
-def is_advice(message: str) -> bool:
-    """Whether a line only advises or guesses ("might be caused by ...")."""
-    return _ADVICE.search(message) is not None
 
 
 def build_taxonomy(document: Any, *, where: str = "taxonomy.yaml") -> Taxonomy:

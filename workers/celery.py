@@ -80,5 +80,6 @@ app.conf.update(
         "workers.tasks.metrics",
         "workers.tasks.retention",
         "workers.tasks.rollbacks",
+        "workers.tasks.watch",
     ),
 )

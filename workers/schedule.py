@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.core.queue import Job
+from apps.runs.domain.contact import LOOK_EVERY_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,12 @@ SCHEDULE = (
         10.0,
         "analyses what a writer wrote and then died before analysing; looks again at dead jobs "
         "whose late log lines are still awaited",
+    ),
+    Periodic(
+        Job.RUNS_WATCH,
+        LOOK_EVERY_S,
+        "looks for runs that have gone silent and for saves that fail or do not come; nothing else "
+        "would say so, because nothing arrives",
     ),
     Periodic(
         Job.CHECKPOINTS_RECHECK,

@@ -8,10 +8,12 @@ import msgspec
 import zstandard
 
 from apps.checkpoints.domain import inventory
+from apps.checkpoints.domain.saves import Saved
 from apps.checkpoints.domain.verify import CheckpointFinding
 from apps.checkpoints.models import Checkpoint, CheckpointMetadata, CheckpointResave
 from apps.checkpoints.records import Check, CheckpointInfo, NewCheckpoint
 from apps.core.plain import packed
+from apps.core.sql import query
 
 MAX_LISTED = 1_000
 MAX_METADATA_BYTES = 8 * 1024 * 1024
@@ -31,6 +33,25 @@ def newest_complete(run_ids: Collection[int]) -> dict[int, CheckpointInfo]:
     rows = Checkpoint.objects.filter(run_id__in=list(run_ids), complete=True)
     newest = rows.order_by("run_id", "-saved_at_ns", "-attempt", "-step").distinct("run_id")
     return {row.run_id: _info(row) for row in newest}
+
+
+def newest_saves(run_ids: Collection[int], each: int = 64) -> dict[int, list[Saved]]:
+    """run id -> its newest saves, by attempt and step; one statement for all of them, without
+    inventories. -- uses the primary key"""
+    sql = """
+        SELECT c.run_id, c.attempt, c.step, c.saved_at_ns, c.save_s, c.findings
+          FROM unnest(%s::bigint[]) AS asked (run_id) JOIN LATERAL (
+               SELECT run_id, attempt, step, saved_at_ns, save_s, findings
+                 FROM checkpoints_checkpoint WHERE run_id = asked.run_id
+                ORDER BY attempt DESC, step DESC LIMIT %s) c ON true
+         ORDER BY c.run_id, c.attempt, c.step
+    """
+    found: dict[int, list[Saved]] = {}
+    for run_id, attempt, step, saved_at_ns, save_s, text in query(sql, [list(run_ids), each]):
+        findings = msgspec.json.decode(text, type=tuple[CheckpointFinding, ...])
+        faults = tuple((f.code, f.message) for f in findings if f.fatal)
+        found.setdefault(run_id, []).append(Saved(attempt, step, saved_at_ns, save_s, faults))
+    return found
 
 
 def get(run_id: int, attempt: int, step: int) -> CheckpointInfo | None:

@@ -24,6 +24,7 @@ class Job(StrEnum):
     METRICS_COMPACT = "metrics.compact"
     RETENTION_EXPIRE = "retention.expire"
     ROLLBACKS_SYNC = "rollbacks.sync"
+    RUNS_WATCH = "runs.watch"
 
 
 def enqueue(job: Job, *args: int | str, delay_s: float = 0.0) -> None:

@@ -38,6 +38,7 @@ from apps.ingest.wandb.lines import parse_stream
 from apps.ingest.wandb.parse import parse_body as open_wandb
 from apps.ingest.wandb.write import write_stream
 from apps.ingest.wandb.write_file import write_wandb
+from apps.runs import contact_store
 from apps.runs import store as runs
 
 log = logging.getLogger(__name__)
@@ -130,9 +131,16 @@ def digest(envelopes: Sequence[Envelope], *, quarantine: bool = True) -> Digeste
     with transaction.atomic():
         runs.lock_runs({envelope.run_id for envelope in envelopes})
         for joined, batch in _joined(_by_run(envelopes)):
+            _note_contact(joined)
             for envelope, refusal in _refusals(joined, batch, result):
                 _refuse(envelope, refusal, result, quarantine=quarantine)
     return result
+
+
+def _note_contact(joined: Sequence[Envelope]) -> None:
+    """Whoever sends is in contact, also with what was sent before or cannot be read."""
+    if joined[0].run_id:
+        contact_store.note(joined[0].run_id, max(e.received_ns for e in joined))
 
 
 def _refusals(

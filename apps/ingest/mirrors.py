@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -47,3 +48,9 @@ def mirrors(limit: int = 200) -> list[MirrorState]:
         )
         for row in rows
     ]
+
+
+def seen_ns(run_ids: Sequence[int]) -> dict[int, int]:
+    """run id -> when its puller last said how far it is, of mirrored runs. -- the primary key"""
+    rows = Mirror.objects.filter(run_id__in=run_ids).values_list("run_id", "seen_at")
+    return {run_id: int(seen_at.timestamp() * 1e9) for run_id, seen_at in rows}

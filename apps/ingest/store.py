@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter as Counts
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 
 from django.db import connection
 from django.db.models import Count, F, Q, Sum
@@ -13,7 +13,7 @@ from django.db.models import Count, F, Q, Sum
 from apps.core.errors import AppError
 from apps.core.sql import execute, query
 from apps.ingest.envelope import Envelope
-from apps.ingest.models import Analysis, Counter, Quarantine
+from apps.ingest.models import Analysis, Batch, Counter, Quarantine
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +269,12 @@ def analyses_of(run_ids: Sequence[int]) -> dict[int, Analyses]:
         if row.error:
             run.errors.append((row.attempt, row.error))
     return found
+
+
+def wrote(from_ns: int, to_ns: int) -> bool:
+    """Whether a batch was written between two times. -- uses ix_batch_age"""
+    first, last = (datetime.fromtimestamp(at / 1e9, UTC) for at in (from_ns, to_ns))
+    return Batch.objects.filter(written_at__range=(first, last)).exists()
 
 
 def forget_batches(before: datetime, limit: int = 20_000) -> int:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from django.db import transaction
-from django.utils import timezone
 
 from apps.checkpoints.services import record as record_checkpoints
 from apps.core.errors import AppError, BadPayload
@@ -66,7 +65,7 @@ def add_rows(
     attempts = set()
     for placed in place(run_id, attempt, rows) if rows else []:
         done = write_rows(run_id, placed.attempt, placed.rows, source=source)
-        runs_store.note_progress(run_id, placed.attempt, _progress(placed.rows), timezone.now())
+        runs_store.note_progress(run_id, placed.attempt, _progress(placed.rows), None)
         counts["late_rows"] += placed.late
         counts["nonfinite_values"] += done.nonfinite
         counts["duplicate_steps"] += done.duplicate_steps
@@ -162,7 +161,7 @@ def write_logs(envelope: Envelope, batch: LogBatch) -> Written:
     done = logs.write_lines(run_id, attempt, batch.node, parsed, batch_id=envelope.batch_id)
     told = add_told(run_id, attempt, done)
     note_ranks(run_id, attempt, batch.node, parsed)
-    runs_store.note_progress(run_id, attempt, Progress(last_ns=done.last_ns), timezone.now())
+    runs_store.note_progress(run_id, attempt, Progress(last_ns=done.last_ns), None)
     counts = {
         **told.counts,
         "lines": done.lines,
@@ -250,7 +249,7 @@ def note_ranks(
     runs_store.record_placements(run_id, attempt, places)
     size = max((p.world_size or 0 for p in said), default=0)
     if size:
-        runs_store.note_progress(run_id, attempt, Progress(world_size=size), timezone.now())
+        runs_store.note_progress(run_id, attempt, Progress(world_size=size), None)
 
 
 def write_checkpoints(envelope: Envelope, batch: CheckpointBatch) -> Written:
@@ -259,7 +258,7 @@ def write_checkpoints(envelope: Envelope, batch: CheckpointBatch) -> Written:
     attempt = runs.settle_attempt(envelope.run_id, batch.attempt, began_ns).number
     record_checkpoints(envelope.run_id, attempt, batch.seen)
     last = max((seen.saved_at_ns for seen in batch.seen), default=None)
-    runs_store.note_progress(envelope.run_id, attempt, Progress(last_ns=last), timezone.now())
+    runs_store.note_progress(envelope.run_id, attempt, Progress(last_ns=last), None)
     return Written(frozenset({attempt}), {"checkpoints": len(batch.seen)})
 
 

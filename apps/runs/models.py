@@ -15,10 +15,42 @@ class Run(models.Model):
     world_size = models.IntegerField(null=True)
     config = models.JSONField(default=dict)
     created_at = models.DateTimeField(auto_now_add=True)
-    last_contact_at = models.DateTimeField(null=True)
 
     class Meta:
         indexes = [models.Index(fields=["project", "id"], name="ix_run_project")]
+
+
+class Contact(models.Model):
+    """When a run was heard of. Apart from its run, whose row is wide: it changes with every body.
+
+    heard_ns: our clock, of the newest body received; contacts: how often that changed; both are
+    written under the lock of the run. watched: the watch looks at it. rhythm, limit_s, usual_s:
+    what the watch has learned (domain/contact.py). told: key -> severity of the findings of the
+    watch that are open.
+    """
+
+    run_id = models.BigIntegerField(primary_key=True)
+    heard_ns = models.BigIntegerField()
+    contacts = models.BigIntegerField(default=1)
+    watched = models.BooleanField(default=True)
+    rhythm = models.JSONField(default=dict)
+    limit_s = models.FloatField(null=True)
+    usual_s = models.FloatField(null=True)
+    told = models.JSONField(default=dict)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["run_id"], condition=models.Q(watched=True), name="ix_watched")
+        ]
+
+
+class Watch(models.Model):
+    """One row: when the watch looked last, and since when it has not missed a look."""
+
+    id = models.SmallIntegerField(primary_key=True)
+    looked_ns = models.BigIntegerField()
+    resumed_ns = models.BigIntegerField()
+    judged_ns = models.BigIntegerField()
 
 
 class Attempt(models.Model):

@@ -10,7 +10,11 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
-    """One training effort across restarts. last_step: of the newest attempt."""
+    """One training effort across restarts. last_step: of the newest attempt.
+
+    last_contact_at: when the server received something of it last. silence_s: a longer silence is
+    no contact; usual_gap_s: what is usual; both learned from the run, None: not yet.
+    """
 
     id: int
     key: str
@@ -21,6 +25,14 @@ class RunInfo:
     created_at: datetime
     last_contact_at: datetime | None
     last_step: int | None
+    silence_s: float | None = None
+    usual_gap_s: float | None = None
+
+    @property
+    def contact_ns(self) -> int | None:
+        """last_contact_at as nanoseconds."""
+        at = self.last_contact_at
+        return None if at is None else round(at.timestamp() * 1e9)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from django.db import transaction
 
+from apps.core.clock import now_ns
 from apps.core.errors import AppError
 from apps.core.records import MetricRow
-from apps.runs import store
+from apps.runs import contact_store, store
 from apps.runs.domain.attempts import place_launch, split_restarts
 from apps.runs.records import AttemptInfo, LaunchSeen
 
@@ -35,6 +36,7 @@ def register_launch(key: str, launch: LaunchSeen) -> int:
     run_id = store.ensure_run(check_key(key))
     with transaction.atomic():
         store.lock_run(run_id)
+        contact_store.note_start(run_id, now_ns())
         known = store.launch_attempt(run_id, launch)
         if known is not None:
             return known

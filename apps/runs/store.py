@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db import connection
-from django.db.models import F, Max, Min, Q, Subquery
+from django.db.models import F, Max, Min, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Least
 from django.utils import timezone
 
-from apps.core.sql import execute, query
+from apps.core.sql import query
 from apps.runs.domain.state import run_state
-from apps.runs.models import Attempt, Launch, Placement, Run
+from apps.runs.models import Attempt, Contact, Launch, Placement, Run
+from apps.runs.progress_store import note_progress as note_progress
 from apps.runs.records import (
     AttemptInfo,
     EndedWell,
     LaunchSeen,
     PlacementInfo,
-    Progress,
     RunInfo,
     Start,
 )
-from apps.runs.said import merge, note_config
 
 MAX_ATTEMPTS = 1_000
 LIVE = timedelta(hours=1)
@@ -52,6 +51,13 @@ def lock_runs(run_ids: Collection[int]) -> None:
     query("SELECT 1 FROM runs_run WHERE id = ANY(%s) ORDER BY id FOR UPDATE", [list(run_ids)])
 
 
+def _runs() -> QuerySet[Run]:
+    """Runs with what is known of their contact. -- uses the primary key of contacts"""
+    contact = Contact.objects.filter(run_id=OuterRef("pk"))
+    named = ("heard_ns", "limit_s", "usual_s")
+    return Run.objects.annotate(**{name: Subquery(contact.values(name)[:1]) for name in named})
+
+
 def _newest(run_ids: Sequence[int]) -> dict[int, Attempt]:
     """run_id -> its newest attempt. -- uses the primary key"""
     rows = Attempt.objects.filter(run_id__in=list(run_ids))
@@ -59,12 +65,14 @@ def _newest(run_ids: Sequence[int]) -> dict[int, Attempt]:
     return {row.run_id: row for row in newest}
 
 
-def _info(run: Run, newest: Attempt | None, now: datetime) -> RunInfo:
-    age = (now - run.last_contact_at).total_seconds() if run.last_contact_at else None
+def _info(run: Any, newest: Attempt | None, now: datetime) -> RunInfo:
+    heard_at = None if run.heard_ns is None else datetime.fromtimestamp(run.heard_ns / 1e9, UTC)
+    age = (now - heard_at).total_seconds() if heard_at else None
     state = run_state(
         exit_code=newest.exit_code if newest else None,
         failed=bool(newest and newest.failed),
         last_contact_age_s=age,
+        silence_s=run.limit_s,
     )
     return RunInfo(
         id=run.pk,
@@ -74,20 +82,22 @@ def _info(run: Run, newest: Attempt | None, now: datetime) -> RunInfo:
         world_size=run.world_size,
         config=run.config,
         created_at=run.created_at,
-        last_contact_at=run.last_contact_at,
+        last_contact_at=heard_at,
         last_step=newest.last_step if newest else None,
+        silence_s=run.limit_s,
+        usual_gap_s=run.usual_s,
     )
 
 
 def get_run(key: str) -> RunInfo | None:
     """The run called `key`. -- uses the unique key"""
-    run = Run.objects.filter(key=key).first()
+    run = _runs().filter(key=key).first()
     return _info(run, _newest([run.pk]).get(run.pk), timezone.now()) if run else None
 
 
 def run_by_id(run_id: int) -> RunInfo:
     """The run with this id; Run.DoesNotExist if there is none."""
-    run = Run.objects.get(pk=run_id)
+    run = _runs().get(pk=run_id)
     return _info(run, _newest([run_id]).get(run_id), timezone.now())
 
 
@@ -101,7 +111,7 @@ def config_of(run_id: int) -> dict[str, Any]:
 
 def by_id(run_ids: Collection[int]) -> dict[int, RunInfo]:
     """run id -> run, of those that are there. -- uses the primary key"""
-    rows = list(Run.objects.filter(pk__in=run_ids))
+    rows = list(_runs().filter(pk__in=run_ids))
     newest, now = _newest([run.pk for run in rows]), timezone.now()
     return {run.pk: _info(run, newest.get(run.pk), now) for run in rows}
 
@@ -113,7 +123,7 @@ def keys(run_ids: Collection[int]) -> dict[int, str]:
 
 def list_runs(limit: int = 50, before: int | None = None) -> list[RunInfo]:
     """Newest first, keyset by id. -- uses the primary key"""
-    rows = Run.objects.order_by("-pk")
+    rows = _runs().order_by("-pk")
     if before is not None:
         rows = rows.filter(pk__lt=before)
     page = list(rows[: min(limit, 200)])
@@ -129,7 +139,7 @@ def projects(limit: int = 1_000) -> list[tuple[str, datetime]]:
 
 def project_runs(project: str, after: int = 0, limit: int = 500) -> list[RunInfo]:
     """Runs of a project in the order they were made, keyset by id. -- uses ix_run_project"""
-    rows = Run.objects.filter(project=project, pk__gt=after).order_by("pk")
+    rows = _runs().filter(project=project, pk__gt=after).order_by("pk")
     page = list(rows[: min(limit, 500)])
     newest, now = _newest([run.pk for run in page]), timezone.now()
     return [_info(run, newest.get(run.pk), now) for run in page]
@@ -144,13 +154,15 @@ def summaries(run_ids: Collection[int]) -> dict[int, dict[str, Any]]:
 
 def live_runs(project: str, within: timedelta = LIVE, limit: int = 200) -> list[int]:
     """The runs of a project that were heard of lately, by id. -- uses ix_run_project"""
-    rows = Run.objects.filter(project=project, last_contact_at__gte=timezone.now() - within)
+    since_ns = int((timezone.now() - within).timestamp() * 1e9)
+    heard = Contact.objects.filter(heard_ns__gte=since_ns)
+    rows = Run.objects.filter(project=project, pk__in=heard.values("run_id"))
     return list(rows.order_by("pk").values_list("pk", flat=True)[:limit])
 
 
 def newest_runs(project: str, limit: int = 5) -> list[RunInfo]:
     """The newest runs of a project, newest first. -- uses ix_run_project"""
-    rows = list(Run.objects.filter(project=project).order_by("-pk")[:limit])
+    rows = list(_runs().filter(project=project).order_by("-pk")[:limit])
     newest, now = _newest([run.pk for run in rows]), timezone.now()
     return [_info(run, newest.get(run.pk), now) for run in rows]
 
@@ -277,56 +289,6 @@ def add_launch(run_id: int, attempt: int, launch: LaunchSeen) -> None:
         resume_step=launch.resume_step,
     )
     begin_earlier(run_id, attempt, launch.started_ns)
-
-
-_WIDEN = """
-    UPDATE runs_attempt SET
-      first_step = LEAST(first_step, %s), last_step = GREATEST(last_step, %s),
-      fork_step = CASE WHEN parent IS NOT NULL THEN LEAST(fork_step, %s) END,
-      last_ns = GREATEST(last_ns, %s), last_row_ns = GREATEST(last_row_ns, %s),
-      exit_code = coalesce(%s, exit_code)
-    WHERE run_id = %s AND number = %s
-"""
-
-
-def _ranges(progress: Progress) -> tuple[int | None, ...]:
-    """What _WIDEN takes."""
-    first, code = progress.first_step, progress.exit_code
-    return first, progress.last_step, first, progress.last_ns, progress.last_row_ns, code
-
-
-def note_progress(run_id: int, attempt: int, progress: Progress, now: datetime) -> list[str]:
-    """Widens the attempt's step and time range; the first row of a restart sets its fork step.
-
-    Ranges only ever grow, so the order of batches does not matter. GREATEST and LEAST skip NULL.
-    What was not kept, because the run would say more than MAX_SAID_BYTES: "summary", "config".
-    """
-    if any(value is not None for value in _ranges(progress)):
-        execute(_WIDEN, [*_ranges(progress), run_id, attempt])
-    lost = []
-    if progress.summary:
-        where = "run_id = %s AND number = %s"
-        if not merge("runs_attempt", "summary", progress.summary, where, [run_id, attempt]):
-            lost.append("summary")
-    if not _note_run(run_id, progress, now):
-        lost.append("config")
-    elif progress.config:
-        note_config(run_id, attempt, progress.config)
-    return lost
-
-
-def _note_run(run_id: int, progress: Progress, now: datetime) -> bool:
-    """A project once said stays; world size and configuration follow the latest statement."""
-    execute(
-        "UPDATE runs_run SET last_contact_at = %s, world_size = coalesce(%s, world_size)"
-        " WHERE id = %s",
-        [now, progress.world_size or None, run_id],
-    )
-    if progress.project:
-        Run.objects.filter(pk=run_id, project="").update(project=progress.project[:200])
-    if not progress.config:
-        return True
-    return merge("runs_run", "config", progress.config, "id = %s", [run_id])
 
 
 def summary(run_id: int, attempt: int) -> dict[str, Any]:

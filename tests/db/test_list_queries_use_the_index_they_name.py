@@ -8,6 +8,7 @@ from django.db import connection, transaction
 from apps.accounts import store as accounts
 from apps.ingest import store as ingest
 from apps.nodes import store as nodes
+from apps.runs import contact_store as contacts
 from apps.runs import store as runs
 from apps.runs.records import LaunchSeen
 from tests.query_plans import plan_of
@@ -18,6 +19,8 @@ INSERT INTO runs_run (id, key, project, config, created_at)
 INSERT INTO runs_attempt (run_id, number, started_ns, summary, failed, last_ns, exit_code)
   SELECT r, a, 1, '{}', false, r, CASE WHEN a = 9 THEN 0 END
   FROM generate_series(1, 500) r, generate_series(0, 9) a;
+INSERT INTO runs_contact (run_id, heard_ns, contacts, watched, rhythm, told)
+  SELECT r, r, 1, r <= 20, '{}', '{}' FROM generate_series(1, 3000) r;
 INSERT INTO runs_launch (run_id, slot, launch, attempt, started_ns)
   SELECT 1, 'torchrun:' || n, 'launch-' || a, a, 1
   FROM generate_series(1, 200) n, generate_series(0, 9) a;
@@ -61,6 +64,8 @@ CASES = [
     (runs.placements, (1, 0), ["runs_placement_pkey"]),
     (runs.rank_count, (1, 0), ["runs_placement_pkey", "runs_run_pkey"]),
     (runs.last_step, (1, 0), ["runs_attempt_pkey"]),
+    (contacts.watched_run, (1,), ["runs_contact_pkey", "runs_attempt_pkey"]),
+    (contacts.note_start, (1, 5), ["runs_contact_pkey"]),
     (nodes.events, (["node-1", "node-2"], 0, 9), ["nodes_nodeeventrow_pkey"]),
     (ingest.quarantined, (10,), ["ix_quarantine_newest"]),
     (ingest.quarantined, (10, 99), ["ix_quarantine_newest"]),

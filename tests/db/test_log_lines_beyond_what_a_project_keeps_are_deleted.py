@@ -41,11 +41,8 @@ def run():
     runs.note_progress(run_id, 0, Progress(project=PLACE), timezone.now())
     for attempt in (0, 1):
         runs.open_attempt(run_id, attempt, NOW - 40 * DAY_NS)
-    execute(
-        "UPDATE runs_run SET project = %s, created_at = now() - interval '300 days',"
-        " last_contact_at = now() - interval '10 days'",
-        [PLACE],
-    )
+    execute("UPDATE runs_run SET project = %s, created_at = now() - interval '300 days'", [PLACE])
+    execute("UPDATE runs_contact SET heard_ns = heard_ns - %s", [10 * DAY_NS])
     send(run_id, 0, 40, "a")
     send(run_id, 0, 10, "b")
     send(run_id, 1, 40, "c")

@@ -12,6 +12,14 @@ _LOUDNESS = {FindingSeverity.INFO: 0, FindingSeverity.WARN: 1, FindingSeverity.P
 FAILURE_KINDS = frozenset({"failure"})
 SCRIPT_ALERT = "script_alert"
 """What the training script says by itself: never part of what a detector sees."""
+_FAMILY = {
+    "no_contact": "contact",
+    "save_failed": "saves",
+    "save_late": "saves",
+    "save_slow": "saves",
+}
+"""Kinds that no loss explains and that explain no loss: they have incidents of their own, so that
+an old incident of the run does not swallow their page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +178,8 @@ def joins(case: Case, finding: Finding, policy: CorrelationPolicy) -> bool:
     """Whether `finding` is part of the episode `case`."""
     if finding.kind == SCRIPT_ALERT or any(f.kind == SCRIPT_ALERT for f in case.findings):
         return (not case.resolved or case.reopenable) and _same_alert(case, finding)
+    if {_family(f) for f in case.findings} != {_family(finding)}:
+        return False
     extent = _extent(case.findings)
     if case.resolved:
         reach = _Reach(0, policy.reopen_steps, 0, policy.reopen_ns)
@@ -179,6 +189,10 @@ def joins(case: Case, finding: Finding, policy: CorrelationPolicy) -> bool:
         steps, time_ns = policy.crash_steps, policy.crash_ns
         return _within(finding, start, _Reach(steps, steps, time_ns, time_ns))
     return _within(finding, extent, _reach(case, finding, policy))
+
+
+def _family(finding: Finding) -> str:
+    return _FAMILY.get(finding.kind, "")
 
 
 def _same_alert(case: Case, finding: Finding) -> bool:

@@ -5,6 +5,7 @@ from apps.incidents.store.findings import (
     as_stored,
     findings,
     findings_by_incident,
+    findings_by_key,
     findings_of_kind,
     save_findings,
 )
@@ -40,6 +41,7 @@ __all__ = [
     "events",
     "findings",
     "findings_by_incident",
+    "findings_by_key",
     "findings_of_kind",
     "get",
     "get_many",

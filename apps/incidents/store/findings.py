@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
@@ -65,6 +65,13 @@ def findings_of_kind(run_id: int, kind: str, limit: int = MAX_FINDINGS) -> list[
     """The newest findings of a run that one kind of detector made. -- uses ix_finding_onset"""
     rows = Finding.objects.filter(run_id=run_id, kind=kind).order_by("-attempt", "-onset_time_ns")
     return [_finding(row) for row in rows[:limit]]
+
+
+def findings_by_key(run_id: int, keys: Collection[str]) -> list[FindingRecord]:
+    """Those of the findings that are stored. -- uses the primary key"""
+    if not keys:
+        return []
+    return [_finding(row) for row in Finding.objects.filter(run_id=run_id, key__in=list(keys))]
 
 
 def save_findings(run_id: int, findings: Sequence[FindingRecord], incident_id: int | None) -> None:

@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from django.utils import timezone
-
 from apps.core.errors import AppError
 from apps.ingest.entries import EntryBatch, Group, Place, source_name
 from apps.ingest.envelope import Envelope
@@ -36,7 +34,7 @@ def write_entries(envelope: Envelope, batch: EntryBatch | ColumnBatch) -> Writte
     attempts: set[int] = set()
     if batch.project:
         said = Progress(project=batch.project)
-        runs_store.note_progress(envelope.run_id, 0, said, timezone.now())
+        runs_store.note_progress(envelope.run_id, 0, said, None)
     for number, groups in _by_attempt(envelope, batch, counts).items():
         for node, of_node in _by_node(groups).items():
             attempts |= _write_node(envelope, number, node, of_node, counts)
@@ -95,7 +93,7 @@ def _write_node(
     done = logs.write_lines(run_id, attempt, place, placed, batch_id=envelope.batch_id)
     told = add_told(run_id, attempt, done)
     note_ranks(run_id, attempt, place, placed)
-    runs_store.note_progress(run_id, attempt, Progress(last_ns=done.last_ns), timezone.now())
+    runs_store.note_progress(run_id, attempt, Progress(last_ns=done.last_ns), None)
     counts.update(told.counts)
     counts.update(
         {

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from django.utils import timezone
-
 from apps.ingest.envelope import Envelope
 from apps.ingest.rows import store
 from apps.ingest.tensorboard.parse import EventBody, decode
@@ -34,6 +32,6 @@ def write_events(envelope: Envelope, body: EventBody) -> Written:
         attempts = frozenset({runs.settle_attempt(run_id, header.attempt, at_ns).number})
     if found.config:
         progress = Progress(config=found.config)
-        runs_store.note_progress(run_id, max(attempts), progress, timezone.now())
+        runs_store.note_progress(run_id, max(attempts), progress, None)
     skipped = {f"skipped: {kind}": times for kind, times in found.skipped.items()}
     return Written(attempts, {**written.counts, **fresh.counts(), **skipped})

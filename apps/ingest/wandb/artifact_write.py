@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import orjson
-from django.utils import timezone
 
 from apps.checkpoints.services import record
 from apps.core.errors import BadPayload
@@ -34,7 +33,7 @@ def write_artifact(envelope: Envelope, key: str) -> Written:
         raise BadPayload("there is no such artifact", where=f"artifact {key[:40]}")
     seen = checkpoint_of(known.logged, _references(run_id, key))
     attempt = runs.settle_attempt(run_id, known.attempt, known.logged.logged_ns).number
-    runs_store.note_progress(run_id, attempt, Progress(), timezone.now())
+    runs_store.note_progress(run_id, attempt, Progress(), None)
     if seen is None:
         artifacts_store.note_not_kept(run_id, key)
         return Written(frozenset({attempt}), {"artifacts_not_kept": 1})

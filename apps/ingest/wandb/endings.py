@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from django.db import transaction
-from django.utils import timezone
 
 from apps.ingest.wandb import process_store as processes
 from apps.ingest.wandb.lines import SUMMARY, StreamBatch, summary_of
@@ -52,7 +51,7 @@ def note_progress(writer: Writer, copy: Copy | None, batch: StreamBatch, to: Set
     progress = Progress(exit_code=exit_code, summary=summary)
     if exit_code is not None:
         stops.end(run_id, attempt, to.now_ns)
-    return runs.note_progress(run_id, attempt, progress, timezone.now())
+    return runs.note_progress(run_id, attempt, progress, None)
 
 
 def _newer(said: Mapping[str, Any], known: Mapping[str, Any]) -> Mapping[str, Any]:

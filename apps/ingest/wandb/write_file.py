@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from django.utils import timezone
-
 from apps.ingest.envelope import Envelope
 from apps.ingest.wandb import store
 from apps.ingest.wandb.alerts import report
@@ -50,7 +48,7 @@ def _note(run_id: int, attempt: int, found: WandbBatch) -> Sequence[str]:
         config=found.config,
         summary=found.summary,
     )
-    return runs_store.note_progress(run_id, attempt, progress, timezone.now())
+    return runs_store.note_progress(run_id, attempt, progress, None)
 
 
 def _left_out(found: WandbBatch) -> Counter[str]:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-NO_CONTACT_S = 120.0
-"""After this long without a word a running run shows "no contact"."""
+from apps.runs.domain.contact import DEFAULT_POLICY
+
+NO_CONTACT_S = DEFAULT_POLICY.unlearned_s
+"""After this long without a word a run shows "no contact" whose usual silence is not known."""
 
 
-def run_state(*, exit_code: int | None, failed: bool, last_contact_age_s: float | None) -> str:
+def run_state(
+    *,
+    exit_code: int | None,
+    failed: bool,
+    last_contact_age_s: float | None,
+    silence_s: float | None = None,
+) -> str:
     """The state of a run: waiting, running, no_contact, finished, stopped or failed.
 
     waiting: nothing was received yet. failed: a finding with evidence says so. stopped: it ended
     with an exit code other than 0 and nothing says that it failed (interrupted, pre-empted, time
-    limit). no_contact: silence without an exit code.
+    limit). no_contact: silence without an exit code, longer than silence_s, which was learned from
+    the run (None: NO_CONTACT_S).
     """
     if last_contact_age_s is None:
         return "waiting"
@@ -19,4 +28,5 @@ def run_state(*, exit_code: int | None, failed: bool, last_contact_age_s: float 
         return "failed"
     if exit_code is not None:
         return "stopped" if exit_code else "finished"
-    return "no_contact" if last_contact_age_s > NO_CONTACT_S else "running"
+    limit_s = NO_CONTACT_S if silence_s is None else silence_s
+    return "no_contact" if last_contact_age_s > limit_s else "running"

@@ -1,0 +1,240 @@
+"""What only a clock can tell: silent runs, and saves that fail or do not come.
+
+One look at all watched runs costs a few statements; only a run with news costs a transaction of
+its own. A look that dies is made up for by the next one: what it has learned commits before what it
+tells, and what it tells commits together with the note that it was told.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from django.db import transaction
+
+from apps.alerts import services as alerts
+from apps.checkpoints import store as checkpoints
+from apps.checkpoints.domain import saves
+from apps.core import live
+from apps.core.database import SERVER_TROUBLE
+from apps.core.records import Evidence, Finding, FindingSeverity
+from apps.incidents import services as incidents
+from apps.incidents import store as incident_store
+from apps.ingest import mirrors, store, stream
+from apps.logs import store as logs
+from apps.rollbacks import store as rollbacks
+from apps.runs import contact_store, stop_store
+from apps.runs import store as runs
+from apps.runs.contact_store import Watched
+from apps.runs.domain import contact, contact_report
+from apps.runs.domain.contact import DEFAULT_POLICY, Silence, WatchClock
+from apps.runs.domain.stop import StopState
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """What one look knows beside the runs. mirrored: run id -> when its puller spoke last.
+    orders: runs that are being rolled back. heard: some run is in contact."""
+
+    now_ns: int
+    clock: WatchClock
+    mirrored: Mapping[int, int]
+    orders: frozenset[int]
+    heard: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A run with what was learned, and what should be open about it by now."""
+
+    run: Watched
+    silence: Silence
+    findings: tuple[Finding, ...]
+
+    @property
+    def wanted(self) -> dict[str, str]:
+        """key -> severity."""
+        return {finding.key: finding.severity.value for finding in self.findings}
+
+
+def look(now_ns: int) -> int:
+    """Looks at every watched run; how many of them had news. Idempotent.
+
+    An outage of ours is no silence of theirs: after missed looks every silence counts from now on,
+    and nothing that arrived but is not written yet is taken for silence.
+    """
+    waiting_ns = stream.backlog().oldest_ns
+    with transaction.atomic():
+        clock = _clock(now_ns, now_ns if waiting_ns is None else waiting_ns)
+        contact_store.save_look(now_ns, clock)
+        found = contact_store.watched()
+        scene = _scene(found, clock, now_ns)
+        seen = [_learned(run, scene) for run in found]
+        news = [(s.run.run_id, s.run.rhythm, s.silence) for s, was in zip(seen, found, strict=True)
+                if s.run.rhythm is not was.rhythm or s.silence.limit_s != was.limit_s]  # fmt: skip
+        contact_store.save_rhythms(news)
+    seen = _judged(seen, scene)
+    told = sum(_tell_safely(one, scene) for one in seen if one.wanted != one.run.told)
+    done = [s.run for s in seen if contact.given_up(s.run.look, clock)]
+    # What was told of one that has ended is taken back first, by this look or the next.
+    done = [run for run in done if not (run.look.ended and run.told)]
+    if done:
+        contact_store.look_away({run.run_id: run.look.heard_ns for run in done})
+    return told
+
+
+def _clock(now_ns: int, written_ns: int) -> WatchClock:
+    """written_ns: everything that arrived before it is written. Looks that are missing are an
+    outage of ours unless bodies were written meanwhile: then only the watch was away."""
+    looked_ns, resumed_ns = contact_store.last_look()
+    if contact.missed(now_ns, looked_ns):
+        edge_ns = int(contact.MISSED_LOOKS * contact.LOOK_EVERY_S * 1e9)
+        if looked_ns is None or not store.wrote(looked_ns + edge_ns, now_ns - edge_ns):
+            resumed_ns = now_ns
+    return WatchClock(min(now_ns, written_ns), resumed_ns)
+
+
+def _scene(found: Sequence[Watched], clock: WatchClock, now_ns: int) -> _Round:
+    ids = [run.run_id for run in found]
+    newest = max((run.look.heard_ns for run in found if not run.look.ended), default=0)
+    return _Round(
+        now_ns=now_ns,
+        clock=clock,
+        mirrored=mirrors.seen_ns(ids),
+        orders=frozenset(rollbacks.active_of(ids)),
+        heard=clock.judged_ns - newest < DEFAULT_POLICY.floor_s * 1e9,
+    )
+
+
+def _learned(run: Watched, scene: _Round) -> _Seen:
+    clock = _clock_of(run, scene)
+    rhythm = contact.learn(run.rhythm, run.look, clock)
+    known = contact.silence(rhythm, started=run.look.started)
+    if run.run_id in scene.orders:
+        # A rollback stops the job on purpose; loading and compiling take as long as at a start.
+        known = replace(known, limit_s=max(known.limit_s, DEFAULT_POLICY.unlearned_s))
+    return _Seen(replace(run, rhythm=rhythm), known, ())
+
+
+def _clock_of(run: Watched, scene: _Round) -> WatchClock:
+    """Of a run that a puller mirrors, the silence of the puller is no silence of the run."""
+    seen_ns = scene.mirrored.get(run.run_id)
+    if seen_ns is None:
+        return scene.clock
+    return replace(scene.clock, judged_ns=min(scene.clock.judged_ns, seen_ns))
+
+
+def _judged(seen: Sequence[_Seen], scene: _Round) -> list[_Seen]:
+    saved = checkpoints.newest_saves([s.run.run_id for s in seen if not s.run.look.ended])
+    return [
+        replace(s, findings=(*_silent(s, scene), *_saves(s.run, saved.get(s.run.run_id, ()))))
+        for s in seen
+    ]
+
+
+def _silent(seen: _Seen, scene: _Round) -> list[Finding]:
+    run, silence = seen.run, seen.silence
+    key = contact_report.key_of(run.attempt, run.look.heard_ns)
+    clock = _clock_of(run, scene)
+    # What was told stands until something is heard, also when we were away in between.
+    stands = key in run.told and not run.look.ended
+    if not stands and not contact.is_silent(run.look, silence.limit_s, clock):
+        return []
+    silent = contact_report.Silent(
+        run.attempt, run.look, run.rhythm, silence, scene.now_ns, alone=scene.heard
+    )
+    finding = contact_report.no_contact(silent)
+    return [replace(finding, severity=FindingSeverity(run.told[key]))] if stands else [finding]
+
+
+def _saves(run: Watched, saved: Sequence[saves.Saved]) -> list[Finding]:
+    """Of a run that is alive; while it is silent nobody knows what it saves."""
+    look = run.look
+    if look.ended or look.event_ns is None or not contact.is_live(look):
+        return []
+    training = saves.Training(run.attempt, run.first_step, look.step, run.started_ns, look.event_ns)
+    return saves.judge(saved, training)
+
+
+def _tell_safely(seen: _Seen, scene: _Round) -> bool:
+    """One run that makes trouble keeps no other from being told."""
+    try:
+        return _tell(seen, scene)
+    except SERVER_TROUBLE:
+        raise
+    except Exception:
+        log.exception("watch.failed", extra={"run": seen.run.key})
+        return False
+
+
+def _tell(seen: _Seen, scene: _Round) -> bool:
+    """Opens and closes findings of a run, all or nothing; False if something came in between."""
+    run = seen.run
+    with transaction.atomic():
+        runs.lock_run(run.run_id)
+        again = contact_store.watched_run(run.run_id)
+        if again is None or (again.look, again.told, again.attempt) != _said(run):
+            return False
+        changes = []
+        for attempt, findings in _news(seen, scene).items():
+            changes += incidents.absorb(run.run_id, attempt, findings, scene.now_ns)
+        alerts.plan(changes, scene.now_ns)
+        contact_store.save_told(run.run_id, seen.wanted)
+    live.publish(run.key, step=None, what=("incidents",))
+    return True
+
+
+def _said(run: Watched) -> tuple[contact.Look, Mapping[str, str], int]:
+    return run.look, run.told, run.attempt
+
+
+def _news(seen: _Seen, scene: _Round) -> dict[int, list[Finding]]:
+    """attempt -> what opened, grew louder or is over."""
+    run, wanted = seen.run, seen.wanted
+    opened = [f for f in seen.findings if run.told.get(f.key) != f.severity.value]
+    over = [key for key in run.told if key not in wanted]
+    known = incident_store.findings_by_key(run.run_id, over)
+    news = [_in_context(f, run, scene) for f in opened] + [_closed(f, run) for f in known]
+    found: dict[int, list[Finding]] = {}
+    for finding in news:
+        found.setdefault(finding.attempt, []).append(finding)
+    return found
+
+
+def _in_context(finding: Finding, run: Watched, scene: _Round) -> Finding:
+    """A silence with what was heard last; one that somebody asked for is only information."""
+    if finding.kind != contact_report.NO_CONTACT:
+        return finding
+    stops = [s for s in stop_store.stops(run.run_id) if s.attempt == run.attempt]
+    if not any(stop.state is StopState.DELIVERED for stop in stops):
+        return replace(finding, evidence=(*finding.evidence, *_last_words(run)))
+    return replace(
+        finding,
+        severity=FindingSeverity.INFO,
+        facts={**finding.facts, "planned": "somebody asked this attempt to stop"},
+    )
+
+
+def _last_words(run: Watched) -> list[Evidence]:
+    """The line that was printed last, and by whom."""
+    spoke = [a for a in logs.rank_activity(run.run_id, run.attempt) if a.last_ns and a.last_text]
+    last = max(spoke, key=lambda a: a.last_ns or 0, default=None)
+    if last is None:
+        return []
+    text = f'the last line that arrived: "{last.last_text[:200]}"'
+    return [Evidence(text, last.last_ns, last.last_step, last.rank, last.node, weight=0)]
+
+
+def _closed(finding: Finding, run: Watched) -> Finding:
+    """A finding that no longer holds."""
+    look = run.look
+    if finding.kind == contact_report.NO_CONTACT:
+        return contact_report.heard_again(
+            finding, look.heard_ns, ended=look.ended, attempt=run.attempt
+        )
+    step = look.step if run.attempt == finding.attempt else finding.seen_step
+    at_ns = max(finding.onset_time_ns, look.event_ns or look.heard_ns)
+    return replace(finding, closed_step=step, closed_time_ns=at_ns)

@@ -69,6 +69,13 @@ TABLE: tuple[Setting, ...] = (
         "private",
         "How near the servers of alert channels may be; any: link-local and metadata, too.",
     ),
+    Setting(
+        "ALERT_MAILS_PER_HOUR",
+        "int",
+        "20",
+        "Most alert mails an hour to one person; the rest waits and comes together. 0: any number.",
+    ),
+    Setting("ALERT_REPLY_TO", "str", "", "Where answers to alert mails go; unset: to the sender."),
     Setting("ALERT_PROXY", "str", "", "HTTP proxy for alert channels: http://host:port.", True),
     Setting(
         "EMAIL_URL",

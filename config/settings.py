@@ -107,6 +107,8 @@ LOGS_BUCKET_SECRET = env.text("LOGS_BUCKET_SECRET")
 DATA_UPLOAD_MAX_MEMORY_SIZE = INGEST_MAX_BODY_BYTES
 
 ALERT_RECIPIENTS = env.items("ALERT_RECIPIENTS")
+ALERT_MAILS_PER_HOUR = env.integer("ALERT_MAILS_PER_HOUR")
+ALERT_REPLY_TO = env.text("ALERT_REPLY_TO")
 ALERT_TARGETS = env.text("ALERT_TARGETS")
 _proxy = env.address("ALERT_PROXY", ("http", "https"))
 ALERT_PROXY = _proxy.geturl() if _proxy else ""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from apps.alerts.domain.access import Access
-from apps.alerts.domain.lifecycle import Kind
 from apps.alerts.domain.mail import MailFacts
+from apps.alerts.domain.message import Kind
 from apps.alerts.domain.note import Note, note_of
 from apps.alerts.domain.outgoing import Reach
 from apps.alerts.models import Channel, Rule
@@ -31,6 +31,7 @@ def mail_facts(kind: Kind = Kind.OPENING, **fields: Any) -> MailFacts:
         "site_url": "https://lastgood.example.org",
         "host": "lastgood.example.org",
         "now_ns": at(1003) + 5 * SECOND,
+        "dated_ns": at(1003) + 5 * SECOND,
         "findings": (finding(evidence=(Evidence("a <!channel> & @all in a title"),)),),
         "candidates": (Candidate(900, 0, "/c/900", True, "headers_verified", (), 101, 0.1, 0, 1),),
         **fields,

@@ -16,7 +16,7 @@ from apps.alerts.domain.outgoing import Answer, Call, Reach, Verdict
 from apps.alerts.domain.routing import ChannelKind
 from apps.alerts.sealing import unseal
 from apps.alerts.transports import ntfy, pagerduty, slack, webhook
-from apps.alerts.transports.email.transport import RetryPolicy, hand_over
+from apps.alerts.transports.email.transport import MailSession, RetryPolicy
 from apps.alerts.transports.http import HttpPolicy, post
 from apps.core.errors import AppError
 
@@ -102,7 +102,8 @@ def _test_mail(note: Note, address: str) -> Answer:
         note.subject, f"{note.lead}\n\n{note.url}\n", settings.DEFAULT_FROM_EMAIL, [address]
     )
     try:
-        hand_over(mail, RetryPolicy(tries=1))
+        with MailSession() as session:
+            session.hand_over(mail, RetryPolicy(tries=1))
     except Exception as error:  # noqa: BLE001 - whatever the mail server or its library says
         return Answer(Verdict.LATER, 0, f"{type(error).__name__}: {error}")
     return Answer(Verdict.TAKEN)

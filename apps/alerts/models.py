@@ -12,8 +12,10 @@ class Notification(models.Model):
 
     recipient: a mail address, or "channel:ID". status: pending, sent, folded, withdrawn, failed.
     claimed_until_ns: a worker is on it until then.
-    tries: claims so far. subject: set when sent, repeated by the closing message.
-    latency_ms: from planning to acceptance by the mail server.
+    tries: claims so far. first_tried_at_ns: the first of them, the Date of the mail. urgent: it
+    says that a person must look now. subject: set when sent, repeated by the closing message.
+    sent_at_ns: of a folded one, when the mail that says it too was sent. latency_ms: from planning
+    to acceptance by the mail server. Digests are about no run: run_id and incident_id are 0.
     """
 
     pk = models.CompositePrimaryKey("run_id", "incident_id", "recipient", "kind", "seq")
@@ -27,6 +29,8 @@ class Notification(models.Model):
     planned_at_ns = models.BigIntegerField()
     claimed_until_ns = models.BigIntegerField(default=0)
     tries = models.IntegerField(default=0)
+    first_tried_at_ns = models.BigIntegerField(null=True)
+    urgent = models.BooleanField(db_default=True)
     sent_at_ns = models.BigIntegerField(null=True)
     latency_ms = models.BigIntegerField(null=True)
     subject = models.CharField(max_length=200, blank=True)
@@ -40,6 +44,11 @@ class Notification(models.Model):
                 name="ix_notification_due",
             ),
             models.Index(fields=["-planned_at_ns"], name="ix_notification_newest"),
+            models.Index(
+                fields=["recipient", "-sent_at_ns"],
+                condition=models.Q(sent_at_ns__isnull=False),
+                name="ix_notification_told",
+            ),
         ]
         constraints = [
             models.CheckConstraint(
@@ -97,3 +106,24 @@ class LeftRule(models.Model):
     rule_id = models.BigIntegerField()
     recipient = models.CharField(max_length=254)
     left_at_ns = models.BigIntegerField()
+
+
+class Habits(models.Model):
+    """How one person wants mails. zone: IANA name, "" for UTC. digest: the daily summary."""
+
+    recipient = models.CharField(max_length=254, primary_key=True)
+    zone = models.CharField(max_length=64, blank=True)
+    digest = models.BooleanField(default=True)
+
+
+class Pulse(models.Model):
+    """The last sign of life of the alert worker; one row.
+
+    told_at_ns: when people were told of the present silence, None if they were not or there is
+    none. claimed_until_ns: a process is telling them until then.
+    """
+
+    name = models.CharField(max_length=40, primary_key=True)
+    at_ns = models.BigIntegerField()
+    told_at_ns = models.BigIntegerField(null=True)
+    claimed_until_ns = models.BigIntegerField(default=0)

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 from django.db import connection, connections
 
-from apps.alerts import services, store
+from apps.alerts import sending, services, store
 from apps.core.clock import now_ns
 from apps.incidents import services as incidents
 from apps.runs import store as runs
@@ -19,7 +19,7 @@ from tests.mailbox import Mailbox, serve
 WORKER = """
 import django
 django.setup()
-from apps.alerts.services import send_due
+from apps.alerts.sending import send_due
 send_due(lambda run_id, incident: [])
 """
 
@@ -68,9 +68,9 @@ def test_a_worker_killed_while_sending_leaves_the_message_to_the_next(server, se
     worker.wait()
     mailbox.stall = False
 
-    assert services.send_due(_no_candidates) == 0  # the dead worker's claim still holds
+    assert sending.send_due(_no_candidates) == 0  # the dead worker's claim still holds
     later = now_ns() + 181 * SECOND
-    assert services.send_due(_no_candidates, clock=lambda: later) == 1
+    assert sending.send_due(_no_candidates, clock=lambda: later) == 1
     assert len(mailbox.received) == 1
     opening = next(d for d in store.deliveries() if d.kind == "opening")
     assert (opening.status, opening.tries) == ("sent", 2)
@@ -83,7 +83,7 @@ def test_two_workers_at_once_send_each_message_once(server, settings):
 
     def work():
         try:
-            sent.append(services.send_due(_no_candidates))
+            sent.append(sending.send_due(_no_candidates))
         finally:
             connections.close_all()
 
@@ -97,7 +97,7 @@ def test_two_workers_at_once_send_each_message_once(server, settings):
 def test_a_dead_broker_loses_no_message(server, settings):
     _announce(["oncall@example.org"], settings)  # nobody is woken
     services.sweep(now_ns())
-    assert services.send_due(_no_candidates) == 1
+    assert sending.send_due(_no_candidates) == 1
 
 
 def test_an_incident_nobody_planned_for_is_found_by_the_periodic_scan(server, settings):
@@ -105,4 +105,4 @@ def test_an_incident_nobody_planned_for_is_found_by_the_periodic_scan(server, se
     incidents.absorb(runs.ensure_run("lrbump"), 0, [explosion()], now_ns())
     assert services.sweep(now_ns()) == 1
     assert services.sweep(now_ns()) == 0
-    assert services.send_due(_no_candidates) == 1
+    assert sending.send_due(_no_candidates) == 1

@@ -3,7 +3,7 @@
 import pytest
 
 from apps.alerts import store as alert_store
-from apps.alerts.domain.lifecycle import Kind
+from apps.alerts.domain.message import Kind
 from apps.incidents import services as incident_services
 from apps.incidents import store as incidents
 from apps.incidents.store import IncidentQuery

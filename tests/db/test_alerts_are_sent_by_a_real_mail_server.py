@@ -2,8 +2,8 @@
 
 import pytest
 
-from apps.alerts import services, store
-from apps.alerts.services import SendPolicy
+from apps.alerts import sending, services, store
+from apps.alerts.sending import SendPolicy
 from apps.alerts.transports.email.transport import RetryPolicy
 from apps.core.records import Candidate, MetricRow
 from apps.incidents import services as incidents
@@ -53,7 +53,7 @@ def _absorb(run_id, *findings, now=NOW):
 
 def _send(now=NOW + SECOND, policy=FAST, candidates=_candidates):
     services.sweep(now)
-    return services.send_due(candidates, clock=lambda: now, policy=policy)
+    return sending.send_due(candidates, clock=lambda: now, policy=policy)
 
 
 def test_the_opening_mail_has_text_html_picture_and_candidates(run_id, mailbox):

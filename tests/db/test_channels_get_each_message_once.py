@@ -9,10 +9,11 @@ import pytest
 from django.db import connection
 
 from apps.accounts.records import Actor
-from apps.alerts import services, store
-from apps.alerts.domain.lifecycle import Kind
+from apps.alerts import sending, services, store
+from apps.alerts.domain.message import Kind
 from apps.alerts.models import Channel
 from apps.core.clock import now_ns
+from apps.incidents import acting
 from apps.incidents import services as incidents
 from apps.incidents import store as incidents_store
 from apps.runs import store as runs
@@ -25,7 +26,7 @@ DAY = 86_400 * SECOND
 WORKER = """
 import django
 django.setup()
-from apps.alerts.services import send_due
+from apps.alerts.sending import send_due
 send_due(lambda run_id, incident: [])
 """
 
@@ -48,12 +49,12 @@ def _absorb(now=NOW, **fields):
 
 def _send(now=NOW + SECOND):
     services.sweep(now)
-    return services.send_due(lambda run_id, incident: [], clock=lambda: now)
+    return sending.send_due(lambda run_id, incident: [], clock=lambda: now)
 
 
 def _acknowledge(run_id, incident_id):
     alice = Actor("user", "alice", frozenset({"operate"}))
-    changes = incidents.acknowledge(run_id, incident_id, actor=alice, now_ns=NOW + SECOND)
+    changes = acting.acknowledge(run_id, incident_id, actor=alice, now_ns=NOW + SECOND)
     services.plan(changes, NOW + SECOND)
 
 
@@ -68,7 +69,7 @@ def test_a_pager_follows_the_life_of_an_incident(db, server):
     assert [_send(), _send()] == [1, 0]
     _acknowledge(run_id, incident_id)
     assert [_send(NOW + 2 * SECOND), _send(NOW + 3 * SECOND)] == [1, 0]
-    services.plan(incidents.resolve(run_id, incident_id, "recovered", NOW + 9 * SECOND), NOW)
+    services.plan(acting.resolve(run_id, incident_id, "recovered", NOW + 9 * SECOND), NOW)
     assert [_send(NOW + 10 * SECOND), _send(NOW + 9000 * SECOND)] == [1, 0]
     events = [request.json for request in server.received]
     assert [e["event_action"] for e in events] == ["trigger", "acknowledge", "resolve"]
@@ -135,7 +136,7 @@ def test_a_message_whose_channel_went_away_fails_with_its_reason(db, server, cha
     rule("pages", channel("chat", "slack", server.url()))
     _absorb()
     change(Channel.objects.all())
-    services.send_due(lambda run_id, incident: [], clock=lambda: NOW + SECOND)
+    sending.send_due(lambda run_id, incident: [], clock=lambda: NOW + SECOND)
     (failed,) = store.deliveries()
     assert (failed.status, failed.error) == ("failed", error)
     assert server.received == []
@@ -145,7 +146,7 @@ def test_a_changed_secret_key_is_a_reason_a_person_can_read(db, server, settings
     rule("pages", channel("chat", "slack", server.url()))
     _absorb()
     settings.SECRET_KEY = "another"
-    services.send_due(lambda run_id, incident: [], clock=lambda: NOW + SECOND)
+    sending.send_due(lambda run_id, incident: [], clock=lambda: NOW + SECOND)
     assert "SECRET_KEY has changed; enter its address and secret again" in (
         store.deliveries()[0].error
     )
@@ -157,7 +158,7 @@ def test_after_a_day_a_message_that_nobody_takes_is_given_up(db, server, mailout
     server.answer(500)
     _send()
     server.answer(500, b"still broken")
-    assert services.send_due(lambda r, i: [], clock=lambda: NOW + DAY + 2 * SECOND) == 0
+    assert sending.send_due(lambda r, i: [], clock=lambda: NOW + DAY + 2 * SECOND) == 0
     (failed,) = store.deliveries()
     assert failed.error == "given up after a day: HTTP 500: still broken"
 
@@ -166,7 +167,7 @@ def test_no_secret_is_in_the_delivery_log_or_in_ours(db, server, caplog):
     rule("pages", channel("program", "webhook", server.url("/hooks/s3cr3t"), SECRET))
     _absorb()
     server.answer(400, f"what is {SECRET} at {server.url('/hooks/s3cr3t')}?".encode())
-    services.send_due(lambda run_id, incident: [], clock=lambda: NOW + SECOND)
+    sending.send_due(lambda run_id, incident: [], clock=lambda: NOW + SECOND)
     told = store.deliveries()[0].error + caplog.text + repr([vars(r) for r in caplog.records])
     assert "what is … at …?" in told
     assert SECRET not in told
@@ -185,9 +186,9 @@ def test_a_worker_killed_while_a_channel_answers_leaves_the_message_to_the_next(
     worker.wait()
     server.stall_s = 0
     server.released.set()
-    assert services.send_due(lambda run_id, incident: []) == 0  # the claim still holds
+    assert sending.send_due(lambda run_id, incident: []) == 0  # the claim still holds
     later = now_ns() + 181 * SECOND
-    assert services.send_due(lambda run_id, incident: [], clock=lambda: later) == 1
+    assert sending.send_due(lambda run_id, incident: [], clock=lambda: later) == 1
     first, second = server.received
     assert first.headers["webhook-id"] == second.headers["webhook-id"]
     (opening,) = [d for d in store.deliveries() if d.kind == "opening"]
@@ -212,7 +213,7 @@ def _worker():
 def test_an_incident_that_is_over_before_its_message_resolves_and_pages_nobody(db, server):
     rule("pages", channel("pager", "pagerduty", server.url("/v2/enqueue"), ROUTING_KEY))
     run_id, incident_id = _absorb()
-    incidents.resolve(run_id, incident_id, "recovered", NOW + SECOND)
+    acting.resolve(run_id, incident_id, "recovered", NOW + SECOND)
     assert incidents_store.get(incident_id).state == "resolved"
     _send(NOW + 2 * SECOND)
     assert [request.json["event_action"] for request in server.received] == ["resolve"]

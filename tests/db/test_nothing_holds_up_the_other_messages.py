@@ -2,8 +2,8 @@
 
 import pytest
 
-from apps.alerts import services, store
-from apps.alerts.services import SendPolicy
+from apps.alerts import sending, services, store
+from apps.alerts.sending import SendPolicy
 from apps.alerts.transports.email.transport import RetryPolicy
 from apps.incidents import services as incidents
 from apps.runs import store as runs
@@ -48,17 +48,17 @@ def test_an_incident_that_cannot_be_planned_keeps_no_other_from_its_mail(
 def test_one_call_ends_when_its_time_is_used_up(announced):
     services.sweep(NOW)
     seconds = iter(range(0, 1_000, 40))
-    sent = services.send_due(no_candidates, clock=lambda: NOW + next(seconds) * SECOND)
+    sent = sending.send_due(no_candidates, clock=lambda: NOW + next(seconds) * SECOND)
     assert sent == 1
 
 
 def test_a_claim_is_renewed_before_each_further_try(announced, monkeypatch):
     until = []
     monkeypatch.setattr(store, "renew", lambda claimed, until_ns: until.append(until_ns - NOW))
-    monkeypatch.setattr(services, "_build", refused_twice(services._build))
+    monkeypatch.setattr(sending.mailing, "build", refused_twice(sending.mailing.build))
     services.sweep(NOW)
     policy = SendPolicy(retry=RetryPolicy(pause_s=0.0), limit=1)
-    assert services.send_due(no_candidates, clock=lambda: NOW, policy=policy) == 1
+    assert sending.send_due(no_candidates, clock=lambda: NOW, policy=policy) == 1
     assert until == [180 * SECOND] * 2
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from apps.alerts import services, store
+from apps.alerts import sending, services, store
 from apps.core.queue import Job
 from apps.core.records import MetricRow
 from apps.incidents import services as incidents
@@ -49,7 +49,7 @@ def test_the_suspect_brings_the_waiting_message_forward(run_id, woken):
 
 def test_nobody_waits_longer_than_five_seconds(run_id, woken):
     absorb(run_id, level_shift())
-    sent = [services.send_due(lambda *_: [], clock=lambda s=s: NOW + s * SECOND) for s in (4, 5)]
+    sent = [sending.send_due(lambda *_: [], clock=lambda s=s: NOW + s * SECOND) for s in (4, 5)]
     assert sent == [0, 1]
 
 
@@ -66,5 +66,5 @@ def test_a_run_without_ranks_does_not_wait(woken):
 def test_planning_costs_the_same_for_one_incident_and_for_many(woken, django_assert_num_queries):
     for number in range(5):
         absorb(runs.ensure_run(f"run-{number}"), explosion())
-    with django_assert_num_queries(2):  # the paging incidents, all their messages
+    with django_assert_num_queries(4):  # the paging incidents, their messages, rules, who left
         assert services.sweep(NOW) == 0

@@ -37,7 +37,7 @@ INSERT INTO incidents_incidentevent (run_id, incident_id, key, at_ns, text, acto
   generate_series(1, 5) e;
 INSERT INTO alerts_notification (run_id, incident_id, recipient, kind, seq, status, due_at_ns,
   planned_at_ns, claimed_until_ns, tries, sent_at_ns, subject, error)
-  SELECT r, 1000 * r + i, 'a@example.org', 'opening', 0,
+  SELECT r, 1000 * r + i, r || '@example.org', 'opening', 0,
     CASE WHEN i % 50 = 0 THEN 'pending' ELSE 'sent' END, i, 100 * r + i, 0, 0, 1, '', ''
   FROM many, generate_series(1, 100) i;
 INSERT INTO checkpoints_checkpoint (run_id, attempt, step, path, saved_at_ns, files, file_count,
@@ -138,6 +138,8 @@ CASES = [
     (incidents.events, (7, 7_001), ["incidents_incidentevent_pkey"]),
     (alerts.messages, ([(7, 7_001)],), ["alerts_notification_pkey"]),
     (claim_one, (), ["ix_notification_due", "alerts_notification_pkey"]),
+    (alerts.letters, ("7@example.org", 9), ["ix_notification_due"]),
+    (alerts.told, ("7@example.org", 0), ["ix_notification_told"]),
     (alerts.deliveries, (5,), ["ix_notification_newest"]),
     (checkpoints.checkpoints, (7,), ["checkpoints_checkpoint_pkey"]),
     (checkpoints.at_step, (7, 5), ["checkpoints_checkpoint_pkey"]),

@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from apps.alerts.domain.lifecycle import Kind
+from apps.alerts.domain.bundle import Bundle
 from apps.alerts.domain.mail import MailFacts
+from apps.alerts.domain.message import Kind
 from apps.alerts.transports.email.message import build
 from apps.alerts.transports.email.plot import Curve, describe, draw
 from apps.core.records import Candidate, Evidence, Suspect
@@ -37,6 +38,7 @@ def _opening(**fields):
         "site_url": "https://lastgood.example.org",
         "host": "lastgood.example.org",
         "now_ns": at(1003) + 5 * SECOND,
+        "dated_ns": at(1003) + 5 * SECOND,
         "candidates": (Candidate(900, 0, "/c/900", True, "headers_verified", (), 101, 0.1, 0, 1),),
         "plot_alt": describe(_curve()),
         **fields,
@@ -58,11 +60,12 @@ def _closing():
         subject=subject,
         candidates=(),
         now_ns=at(1003) + 841 * SECOND,
+        dated_ns=at(1003) + 841 * SECOND,
     )
 
 
 def _parsed(facts, png):
-    message = build(facts, png, "Lastgood <lastgood@example.org>").message()
+    message = build(Bundle((facts,)), png, "Lastgood <lastgood@example.org>").message()
     return email.message_from_bytes(message.as_bytes(), policy=email.policy.default)
 
 
@@ -123,7 +126,7 @@ def test_a_header_cannot_be_smuggled_in():
 
 
 def test_the_whole_message_is_small():
-    assert len(build(_opening(), draw(_curve()), "a@b.c").message().as_bytes()) < 60_000
+    assert len(build(Bundle((_opening(),)), draw(_curve()), "a@b.c").message().as_bytes()) < 60_000
 
 
 def test_the_picture_is_a_png_of_the_promised_size():

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.alerts.domain.lifecycle import Kind
 from apps.alerts.domain.mail import (
     MailFacts,
     candidate_lines,
@@ -14,6 +13,7 @@ from apps.alerts.domain.mail import (
     subject,
     subject_of,
 )
+from apps.alerts.domain.message import Kind
 from apps.core.records import Candidate, Evidence, Suspect
 from apps.incidents.domain.incident import EarliestSignal, IncidentState
 from tests.incident_samples import SECOND, at, finding, incident
@@ -27,6 +27,7 @@ def _facts(kind=Kind.OPENING, seq=0, over=False, **fields):
         "site_url": "https://lastgood.example.org",
         "host": "lastgood.example.org",
         "now_ns": at(1003) + 5 * SECOND,
+        "dated_ns": at(1003) + 5 * SECOND,
         **fields,
     }
     return MailFacts(kind=kind, seq=seq, over=over, **values)

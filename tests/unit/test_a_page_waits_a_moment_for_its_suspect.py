@@ -2,7 +2,9 @@
 
 import pytest
 
-from apps.alerts.domain.lifecycle import AlertPolicy, Kind, Wanted, decide
+from apps.alerts.domain.lifecycle import Reader, decide
+from apps.alerts.domain.message import Kind, Wanted
+from apps.alerts.domain.timing import AlertPolicy
 from apps.core.records import Suspect
 from apps.incidents.domain.incident import Hypothesis
 from tests.incident_samples import SECOND, at, incident
@@ -14,7 +16,9 @@ RANK_5 = Suspect(5, "gpu-b02", "silent_data_corruption", 0.8)
 
 
 def due(ranks_logged=True, **fields):
-    return decide(incident(**fields), [], OPENED, ranks_logged=ranks_logged).wanted[0]
+    return decide(incident(**fields), [], OPENED, reader=Reader(ranks_logged=ranks_logged)).wanted[
+        0
+    ]
 
 
 def test_without_suspect_or_cause_it_waits_five_seconds_where_ranks_log_a_loss():

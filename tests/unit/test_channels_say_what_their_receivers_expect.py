@@ -6,7 +6,7 @@ import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from apps.alerts.domain.access import Access
-from apps.alerts.domain.lifecycle import Kind
+from apps.alerts.domain.message import Kind
 from apps.alerts.domain.note import Standing, trial
 from apps.alerts.domain.outgoing import Verdict
 from apps.alerts.transports import ntfy, pagerduty, slack, webhook

@@ -3,25 +3,16 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from apps.alerts.domain.lifecycle import (
-    AlertPolicy,
-    Kind,
-    Message,
-    Status,
-    Wanted,
-    decide,
-    forgotten,
-    over,
-    still_wanted,
-)
+from apps.alerts.domain.lifecycle import Reader, decide
+from apps.alerts.domain.message import Kind, Message, Status, Wanted
+from apps.alerts.domain.timing import AlertPolicy, forgotten, over, ready_ns
 from apps.incidents.domain.incident import IncidentState, Resolution
-from tests.incident_samples import SECOND, at, incident
+from tests.incident_samples import SECOND, WARN, at, incident
+from tests.outbox import Outbox
 
 OPENED = at(1003)
-POLICY = AlertPolicy()
+HOUR = 3600
 
 
 def _resolved(how=Resolution.CLOSED, after_s=60, **fields):
@@ -33,12 +24,12 @@ def _resolved(how=Resolution.CLOSED, after_s=60, **fields):
     )
 
 
-def _opening(status=Status.SENT, seq=0):
-    return Message(Kind.OPENING, seq, status)
+def _opening(status=Status.SENT, seq=0, **fields):
+    return Message(Kind.OPENING, seq, status, **fields)
 
 
-def _closing(status=Status.SENT, seq=0):
-    return Message(Kind.CLOSING, seq, status)
+def _closing(status=Status.SENT, seq=0, **fields):
+    return Message(Kind.CLOSING, seq, status, **fields)
 
 
 def _kinds(decision):
@@ -50,9 +41,11 @@ def test_a_paging_incident_is_announced_at_once():
     assert wanted[0] == Wanted(Kind.OPENING, 0, OPENED)
 
 
-def test_an_incident_that_does_not_page_sends_nothing():
-    assert decide(incident(page=False), [], OPENED).wanted == ()
-    assert decide(_resolved(page=False), [], OPENED).wanted == ()
+def test_whom_no_rule_sends_it_to_gets_nothing_new_but_the_end_of_what_was_opened():
+    nobody = Reader(routed=False)
+    assert decide(incident(), [], OPENED, reader=nobody).wanted == ()
+    assert decide(incident(), [_opening(Status.PENDING)], OPENED, reader=nobody).withdrawn
+    assert _kinds(decide(_resolved(), [_opening()], OPENED, reader=nobody)) == [(Kind.CLOSING, 0)]
 
 
 def test_a_dead_job_waits_ten_seconds_for_late_lines():
@@ -109,8 +102,8 @@ def test_a_return_after_the_closing_message_is_announced_once_more():
     back = incident(reopened=1)
     messages = [_opening(), _closing()]
     assert Wanted(Kind.OPENING, 1, now) in decide(back, messages, now).wanted
-    planned = [*messages, _opening(Status.PENDING, seq=1)]
-    assert (Kind.OPENING, 1) not in _kinds(decide(back, planned, now + SECOND))
+    planned = [*messages, _opening(Status.PENDING, seq=1, due_ns=now)]
+    assert Wanted(Kind.OPENING, 1, now) in decide(back, planned, now + SECOND).wanted
 
 
 @pytest.mark.parametrize("reopened,hold_s", [(0, 10), (1, 40), (2, 160), (9, 3600), (400, 3600)])
@@ -121,18 +114,20 @@ def test_each_return_makes_the_hold_longer(reopened, hold_s):
 
 
 def test_a_reminder_comes_after_an_hour_and_then_every_four():
-    first = decide(incident(), [_opening()], OPENED).wanted
-    assert first == (Wanted(Kind.REMINDER, 1, OPENED + 3600 * SECOND),)
-    later = OPENED + 3601 * SECOND
-    sent = [_opening(), Message(Kind.REMINDER, 1, Status.SENT)]
-    second = decide(incident(), sent, later).wanted
-    assert second == (Wanted(Kind.REMINDER, 2, later + 14_400 * SECOND),)
+    opening = _opening(told_ns=OPENED)
+    first = decide(incident(), [opening], OPENED).wanted
+    assert first == (Wanted(Kind.REMINDER, 1, OPENED + HOUR * SECOND),)
+    later = OPENED + (HOUR + 1) * SECOND
+    sent = [opening, Message(Kind.REMINDER, 1, Status.SENT, told_ns=later)]
+    second = decide(incident(), sent, later + 5 * SECOND).wanted
+    assert second == (Wanted(Kind.REMINDER, 2, later + 4 * HOUR * SECOND),)
 
 
-def test_an_acknowledged_incident_is_not_reminded_of():
-    taken = incident(state=IncidentState.ACKNOWLEDGED)
+@pytest.mark.parametrize("state", [IncidentState.ACKNOWLEDGED, IncidentState.MITIGATED])
+def test_an_incident_that_somebody_takes_care_of_is_not_reminded_of(state):
+    taken = incident(state=state)
     assert decide(taken, [_opening()], OPENED).wanted == ()
-    assert not still_wanted(Kind.REMINDER, taken)
+    assert ready_ns(Kind.REMINDER, taken, OPENED) is None
 
 
 @pytest.mark.parametrize("ended", [incident(state=IncidentState.ACKNOWLEDGED), _resolved()])
@@ -142,8 +137,8 @@ def test_a_waiting_reminder_is_withdrawn_when_somebody_cares_or_it_is_over(ended
 
 
 def test_a_closing_message_is_dropped_when_the_incident_is_back():
-    assert not still_wanted(Kind.CLOSING, incident())
-    assert still_wanted(Kind.CLOSING, _resolved())
+    assert ready_ns(Kind.CLOSING, incident(), OPENED) is None
+    assert ready_ns(Kind.CLOSING, _resolved(), OPENED) == OPENED
 
 
 def test_what_happened_days_ago_is_not_announced_any_more():
@@ -153,41 +148,81 @@ def test_what_happened_days_ago_is_not_announced_any_more():
     assert decide(_resolved(), [_opening()], days).wanted == ()
 
 
-def _play(moments, policy):
-    """Let an incident end and come back; the worker looks every second. Returns what was sent."""
-    state, sent, now = incident(), {}, OPENED
-    for stay_s, back in moments:
-        for _second in range(stay_s):
-            now += SECOND
-            messages = [Message(kind, seq, status) for (kind, seq), status in sent.items()]
-            decision = decide(state, messages, now, policy)
-            sent.update(dict.fromkeys(decision.withdrawn, Status.WITHDRAWN))
-            due = [w for w in decision.wanted if w.due_ns <= now and w.kind is not Kind.REMINDER]
-            sent.update({(w.kind, w.seq): Status.SENT for w in due})
-        if back and state.state is IncidentState.RESOLVED:
-            state = replace(
-                state,
-                state=IncidentState.OPEN,
-                resolved_at_ns=None,
-                resolution="",
-                reopened=state.reopened + 1,
-            )
-        elif not back and state.state is IncidentState.OPEN:
-            state = replace(
-                state, state=IncidentState.RESOLVED, resolved_at_ns=now, resolution="closed"
-            )
-    return [key for key, status in sent.items() if status is Status.SENT]
+def _play(flaps, box, end_s=2 * HOUR, **fields):
+    """An incident that ends and comes back after the given seconds, in turn; a look each second."""
+    info, now = incident(**fields), OPENED
+    moments = [OPENED + sum(flaps[: n + 1]) * SECOND for n in range(len(flaps))]
+    while now < OPENED + (sum(flaps) + end_s) * SECOND:
+        now += SECOND
+        if now in moments and info.state is IncidentState.OPEN:
+            gone = {"state": IncidentState.RESOLVED, "resolution": "closed"}
+            info = replace(info, resolved_at_ns=now, **gone)
+        elif now in moments:
+            again = info.reopened + 1
+            info = replace(info, state=IncidentState.OPEN, resolved_at_ns=None, reopened=again)
+        if now in moments or now % (5 * SECOND) == 0:
+            box.turn(info, now)
+    return box
 
 
 def test_a_flapping_signal_sends_exactly_one_opening_and_one_closing_message():
-    flaps = [(5, False), (5, True)] * 8 + [(5, False), (4000, False)]
-    assert _play(flaps, POLICY) == [(Kind.OPENING, 0), (Kind.CLOSING, 0)]
+    box = _play([5] * 17, Outbox())
+    assert box.kinds() == [Kind.OPENING, Kind.CLOSING]
 
 
-@given(st.lists(st.tuples(st.integers(1, 90), st.booleans()), max_size=12))
-def test_openings_and_closings_alternate_whatever_the_signal_does(moments):
-    sent = _play(moments, POLICY)
-    expected = [
-        (Kind.OPENING, n // 2) if n % 2 == 0 else (Kind.CLOSING, n // 2) for n in range(len(sent))
+def test_a_signal_that_flaps_slowly_is_called_flapping_and_then_left_alone():
+    eager = AlertPolicy(hold_growth=1.0)
+    box = _play([60] * 29, Outbox(policy=eager))
+    assert box.kinds() == [*[Kind.OPENING, Kind.CLOSING] * 3, Kind.FLAPPING, Kind.CLOSING]
+    assert box.sent[-1][2] - box.sent[-2][2] > HOUR * SECOND
+
+
+def test_a_warning_is_quiet_and_a_page_that_was_one_is_not():
+    quiet = incident(severity=WARN, page=False)
+    assert decide(quiet, [], OPENED).wanted == (
+        Wanted(Kind.OPENING, 0, OPENED + 300 * SECOND, urgent=False),
+    )
+    waiting = _opening(Status.PENDING, due_ns=OPENED + 300 * SECOND, urgent=False)
+    now = OPENED + 20 * SECOND
+    assert decide(incident(), [waiting], now).wanted == (Wanted(Kind.OPENING, 0, OPENED),)
+    told = _opening(urgent=False, told_ns=now)
+    assert Wanted(Kind.ESCALATION, 0, now) in decide(incident(), [told], now).wanted
+
+
+def test_a_warning_is_not_reminded_of():
+    told = [_opening(urgent=False, told_ns=OPENED)]
+    assert decide(incident(severity=WARN, page=False), told, OPENED).wanted == ()
+
+
+def test_while_it_is_silenced_everything_waits_for_the_end_of_the_silence():
+    until = OPENED + 1800 * SECOND
+    silenced = incident(silenced_until_ns=until)
+    assert [w.due_ns for w in decide(silenced, [], OPENED).wanted] == [until]
+    told = [_opening(told_ns=OPENED)]
+    assert decide(silenced, told, OPENED).wanted == (Wanted(Kind.REMINDER, 1, until),)
+    ended = _resolved(silenced_until_ns=until)
+    assert decide(ended, told, OPENED + 70 * SECOND).wanted == (Wanted(Kind.CLOSING, 0, until),)
+
+
+def test_an_incident_that_is_still_open_when_the_silence_ends_is_reminded_of_once():
+    silenced = incident(silenced_until_ns=OPENED + 1800 * SECOND)
+    box = Outbox()
+    box.turn(incident(), OPENED)
+    for minute in range(1, 120):
+        box.turn(silenced, OPENED + minute * 60 * SECOND)
+    assert [(kind, (told - OPENED) // (60 * SECOND)) for kind, _, told in box.sent] == [
+        (Kind.OPENING, 0),
+        (Kind.REMINDER, 30),
     ]
-    assert sent == expected
+
+
+def test_what_ends_while_it_is_silenced_and_was_never_announced_never_is():
+    until = OPENED + 1800 * SECOND
+    ended = _resolved(silenced_until_ns=until)
+    waiting = [_opening(Status.PENDING, due_ns=until)]
+    assert decide(ended, waiting, OPENED + 70 * SECOND).withdrawn == ((Kind.OPENING, 0),)
+    assert decide(ended, [], OPENED + 70 * SECOND).wanted == ()
+
+
+def test_somebody_new_on_the_list_is_not_told_what_ended_hours_ago():
+    assert decide(_resolved(), [], OPENED + 2 * HOUR * SECOND).wanted == ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
+from apps.alerts import sending
 from apps.alerts import services as alerts
 from apps.core.clock import now_ns
 from apps.core.queue import Job
@@ -16,7 +17,7 @@ def send() -> int:
 
     What is due goes first: nothing that a scan stumbles over may hold it up.
     """
-    sent = alerts.send_due(rollbacks.candidates)
+    sent = sending.send_due(rollbacks.candidates)
     if alerts.sweep(now_ns()):
-        sent += alerts.send_due(rollbacks.candidates)
+        sent += sending.send_due(rollbacks.candidates)
     return sent

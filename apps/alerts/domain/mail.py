@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from apps.alerts.domain.lifecycle import Kind
+from apps.alerts.domain.message import Kind
 from apps.core.records import Candidate, Evidence, Finding, FindingSeverity
 from apps.core.words import duration, many, number
 from apps.incidents.domain.incident import IncidentInfo, IncidentState
@@ -28,7 +28,8 @@ class MailFacts:
     """Everything a message says.
 
     subject: of the opening message once that is sent, so that the closing one repeats it.
-    over: the end of the incident is certain. plot_alt: the plot in words, "" without a plot.
+    over: the end of the incident is certain. dated_ns: the Date of the mail. plot_alt: the plot in
+    words, "" without a plot.
     """
 
     kind: Kind
@@ -39,6 +40,7 @@ class MailFacts:
     site_url: str
     host: str
     now_ns: int
+    dated_ns: int
     over: bool
     subject: str = ""
     candidates: tuple[Candidate, ...] = ()
@@ -87,14 +89,12 @@ def headers(facts: MailFacts) -> dict[str, str]:
     never existed, so a thread holds even where its first message was missed.
     """
     incident = facts.incident
-    thread = f"inc-{incident.id}.run-{incident.run_id}"
-    root = f"<{thread}@{facts.host}>"
     slug = re.sub(r"[^a-z0-9-]+", "-", facts.run_key.lower()).strip("-") or "run"
     to = re.sub(r"[^A-Za-z0-9]+", ".", facts.recipient).strip(".")
     return {
-        "Message-ID": f"<{facts.kind.value}-{facts.seq}.{to}.{thread}@{facts.host}>",
-        "In-Reply-To": root,
-        "References": root,
+        "Message-ID": f"<{facts.kind.value}-{facts.seq}.{to}.{_thread(incident)}@{facts.host}>",
+        "In-Reply-To": root(facts),
+        "References": root(facts),
         "List-Id": f"<{slug}.run-{incident.run_id}.{facts.host}>",
         "Auto-Submitted": "auto-generated",
         "X-Auto-Response-Suppress": "All",
@@ -102,6 +102,15 @@ def headers(facts: MailFacts) -> dict[str, str]:
         "X-Incident": incident.label,
         "X-Severity": _WORDS[incident.severity].lower(),
     }
+
+
+def root(facts: MailFacts) -> str:
+    """The Message-ID that all messages about an incident answer to."""
+    return f"<{_thread(facts.incident)}@{facts.host}>"
+
+
+def _thread(incident: IncidentInfo) -> str:
+    return f"inc-{incident.id}.run-{incident.run_id}"
 
 
 def lead(facts: MailFacts) -> str:
@@ -113,6 +122,10 @@ def lead(facts: MailFacts) -> str:
     if facts.kind is Kind.REMINDER:
         open_for = duration((facts.now_ns - incident.opened_at_ns) / 1e9)
         return f"STILL OPEN after {open_for}, nobody has acknowledged: {incident.title}"
+    if facts.kind is Kind.FLAPPING:
+        return f"FLAPPING, it keeps coming and going: {incident.title}"
+    if facts.kind is Kind.ESCALATION:
+        return f"NOW CRITICAL, it began as a warning: {incident.title}"
     if incident.state is IncidentState.RESOLVED:
         return f"{incident.title} (back in its band; a closing message follows if it stays)"
     if facts.seq > 0:

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from apps.alerts.domain import mail
-from apps.alerts.domain.lifecycle import Kind
 from apps.alerts.domain.mail import MailFacts
+from apps.alerts.domain.message import Kind
 from apps.core.records import FindingSeverity
 
 _NAMES = uuid.UUID("6c9a6d3e-5d4b-5a51-9d0a-4f7f1f0a9a11")

@@ -142,7 +142,8 @@ def routes(facts: Facts, book: Book, broken: Collection[str] = ()) -> Routes:
 
     broken: recipients that could not be told of this incident for good. Where no rule fits, or
     those that do lead to nobody (channels disabled, of another project or broken, people gone),
-    the default recipients are told and `why` says so. A page is never left without a recipient
+    the default recipients are told and `why` says so; not of a warning whose rules everybody has
+    left. A page is never left without a recipient
     by people who left rules: should nobody remain, they are told all the same.
     """
     fitting = sorted((rule for rule in book.rules if rule.fits(facts)), key=lambda rule: rule.id)
@@ -164,6 +165,9 @@ def _default(
     if not fitting and facts.severity not in book.defaults.severities:
         why = f"no rule asks for incidents of severity {facts.severity}: nobody is told"
         return Routes((), default=True, why=why)
+    if named and facts.severity is not FindingSeverity.PAGE:
+        why = f"{_because(fitting)}, but everybody it names has unsubscribed"
+        return Routes((), default=False, why=why)
     why = "no rule fits"
     if fitting:
         why = f"{_because(fitting)}, but leads to nobody who can be told"

@@ -10,6 +10,7 @@ from django.core.mail import EmailMultiAlternatives
 from django.template.loader import render_to_string
 
 from apps.alerts.domain import mail
+from apps.alerts.domain.bundle import Bundle, bundle_lead, bundle_subject, cap_note, items
 from apps.alerts.domain.mail import MailFacts
 from apps.alerts.transports.email.plot import HEIGHT_PX, WIDTH_PX
 from apps.core.words import duration
@@ -17,26 +18,52 @@ from apps.core.words import duration
 PLOT_ID = "plot"
 
 
-def build(facts: MailFacts, plot_png: bytes, sender: str) -> EmailMultiAlternatives:
-    """multipart/related(multipart/alternative(text, html), image/png), or without the image
-    when there is no plot.
+def build(bundle: Bundle, plot_png: bytes, sender: str) -> EmailMultiAlternatives:
+    """A mail about one incident: multipart/related(multipart/alternative(text, html), image/png),
+    or without the image when there is no plot.
 
     Django 5.2 attaches inline images through the undocumented `mixed_subtype`; Django 6.1 raises
     AttributeError for it. There, attach an `email.message.MIMEPart` instead (the image then sits
     in multipart/mixed) and change the golden file beside the test.
     """
-    context = _context(facts, has_plot=bool(plot_png))
-    message = EmailMultiAlternatives(
-        subject=mail.subject(facts),
-        body=render_to_string("alerts/email/incident.txt", context),
-        from_email=sender,
-        to=[facts.recipient],
-        headers=mail.headers(facts) | {"Date": formatdate(facts.now_ns / 1e9, usegmt=True)},
-    )
-    message.attach_alternative(render_to_string("alerts/email/incident.html", context), "text/html")
+    facts = bundle.first
+    context = _context(facts, has_plot=bool(plot_png)) | {"cap_note": cap_note(bundle)}
+    message = _message(facts, mail.subject(facts), ("incident", context), sender)
     if plot_png:
         message.mixed_subtype = "related"  # type: ignore[attr-defined]
         message.attach(_inline(plot_png))
+    return message
+
+
+def build_bundle(bundle: Bundle, sender: str) -> EmailMultiAlternatives:
+    """A mail about several incidents, without a picture; part of the threads of all of them."""
+    facts = bundle.first
+    context = {
+        "facts": facts,
+        "lead": bundle_lead(bundle),
+        "items": items(bundle),
+        "cap_note": cap_note(bundle),
+        "over": all(one.over for one in bundle.facts),
+    }
+    message = _message(facts, bundle_subject(bundle), ("bundle", context), sender)
+    roots = dict.fromkeys(mail.root(one) for one in bundle.facts)
+    message.extra_headers["References"] = " ".join(roots)
+    return message
+
+
+def _message(
+    facts: MailFacts, subject: str, body: tuple[str, dict[str, Any]], sender: str
+) -> EmailMultiAlternatives:
+    template, context = body
+    message = EmailMultiAlternatives(
+        subject=subject,
+        body=render_to_string(f"alerts/email/{template}.txt", context),
+        from_email=sender,
+        to=[facts.recipient],
+        headers=mail.headers(facts) | {"Date": formatdate(facts.dated_ns / 1e9, usegmt=True)},
+    )
+    html = render_to_string(f"alerts/email/{template}.html", context)
+    message.attach_alternative(html, "text/html")
     return message
 
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.mail import EmailMessage
 
-from apps.alerts import rules_store
+from apps.alerts import channels_store
 from apps.alerts.domain.access import Access
 from apps.alerts.domain.note import Note, Standing, trial
 from apps.alerts.domain.outgoing import Answer, Call, Reach, Verdict
@@ -54,7 +54,7 @@ def send(channel_id: int, note: Note, planned_at_ns: int) -> None:
     NotNow becomes Never when the message was planned GIVE_UP_S ago. Blocks for up to
     HttpPolicy.total_s, longer only while a name server does not answer.
     """
-    channel = rules_store.access(channel_id)
+    channel = channels_store.access(channel_id)
     if channel is None:
         raise Never("this channel has been deleted")
     if not channel.enabled:

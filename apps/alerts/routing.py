@@ -8,9 +8,10 @@ from typing import Any
 from django.conf import settings
 
 from apps.accounts import store as accounts
-from apps.alerts import rules_store
+from apps.alerts import channels_store, rules_store
 from apps.alerts.domain import routing
 from apps.alerts.domain.routing import Book, Defaults, Facts, Routes
+from apps.core.records import FindingSeverity
 from apps.incidents.domain.incident import IncidentInfo
 from apps.runs import store as runs
 from apps.runs.records import RunInfo
@@ -35,7 +36,7 @@ def book() -> Book:
     return Book(
         defaults=Defaults(tuple(recipients())),
         rules=rules,
-        channels=rules_store.channels() if rules else (),
+        channels=channels_store.channels() if rules else (),
         left=rules_store.left(),
     )
 
@@ -60,10 +61,10 @@ def facts(incident: IncidentInfo, run: RunInfo | None) -> Facts:
     """What rules ask of an incident."""
     return Facts(
         kind=incident.kind,
-        severity=incident.severity,
+        severity=FindingSeverity.PAGE if incident.page else incident.severity,
         project=run.project if run else "",
         tags=_tags(run.config) if run else frozenset(),
-        owner=getattr(incident, "owner", "") or "",
+        owner=incident.owner,
     )
 
 

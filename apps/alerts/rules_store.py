@@ -1,25 +1,47 @@
-"""Every statement against the rules and the channels."""
+"""Every statement against the rules and who left them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
-from apps.alerts.domain.routing import Channel, ChannelKind, Rule
-from apps.alerts.models import Channel as ChannelRow
+from apps.alerts.domain.routing import Rule
 from apps.alerts.models import LeftRule
-from apps.alerts.models import Rule as RuleRow
+from apps.alerts.models import Rule as Row
 from apps.core.records import FindingSeverity
 
-MAX_RULES = MAX_CHANNELS = 500
+MAX_RULES = 500
+
+
+@dataclass(frozen=True, slots=True)
+class RuleInfo:
+    """A rule as pages show it."""
+
+    rule: Rule
+    version: int
+    changed_at_ns: int
+    changed_by: str
 
 
 def rules() -> tuple[Rule, ...]:
     """All rules by number, those that are switched off too."""
-    return tuple(_rule(row) for row in RuleRow.objects.order_by("pk")[:MAX_RULES])
+    return tuple(one.rule for one in infos())
 
 
-def _rule(row: RuleRow) -> Rule:
-    return Rule(
+def infos() -> list[RuleInfo]:
+    """The same with their versions."""
+    return [_info(row) for row in Row.objects.order_by("pk")[:MAX_RULES]]
+
+
+def info(rule_id: int) -> RuleInfo | None:
+    """One of them."""
+    row = Row.objects.filter(pk=rule_id).first()
+    return _info(row) if row else None
+
+
+def _info(row: Row) -> RuleInfo:
+    rule = Rule(
         id=row.pk,
         name=row.name,
         severities=frozenset(FindingSeverity(one) for one in row.severities),
@@ -31,17 +53,34 @@ def _rule(row: RuleRow) -> Rule:
         everybody=row.everybody,
         enabled=row.enabled,
     )
+    return RuleInfo(rule, row.version, row.changed_at_ns, row.changed_by)
 
 
-def channels() -> tuple[Channel, ...]:
-    """All channels by number, those that are switched off too."""
-    return tuple(_channel(row) for row in ChannelRow.objects.order_by("pk")[:MAX_CHANNELS])
+def count() -> int:
+    """How many rules there are."""
+    return Row.objects.count()
 
 
-def _channel(row: ChannelRow) -> Channel:
-    kind = ChannelKind(row.kind)
-    address = row.shown if kind is ChannelKind.EMAIL else ""
-    return Channel(row.pk, row.name, kind, row.enabled, row.project, address)
+def name_taken(name: str, but: int = 0) -> bool:
+    """Whether another rule is called so, whatever the capitals."""
+    return Row.objects.filter(name__iexact=name).exclude(pk=but).exists()
+
+
+def add(values: Mapping[str, Any]) -> int:
+    """A new rule's number."""
+    return Row.objects.create(**values).pk
+
+
+def change(rule_id: int, version: int, values: Mapping[str, Any]) -> bool:
+    """False if `version` is no longer the newest."""
+    rows = Row.objects.filter(pk=rule_id, version=version)
+    return rows.update(version=version + 1, **values) == 1
+
+
+def remove(rule_id: int) -> bool:
+    """With the notes of who left it; False if there was none."""
+    LeftRule.objects.filter(rule_id=rule_id).delete()
+    return Row.objects.filter(pk=rule_id).delete()[0] > 0
 
 
 def left() -> frozenset[tuple[int, str]]:
@@ -60,19 +99,3 @@ def leave(rule_id: int, recipient: str, now_ns: int) -> bool:
 def come_back(rule_id: int, recipient: str) -> bool:
     """Undoes `leave`; False if there was nothing to undo."""
     return LeftRule.objects.filter(rule_id=rule_id, recipient=recipient).delete()[0] > 0
-
-
-@dataclass(frozen=True, slots=True)
-class Sealed:
-    """A channel with what opens it, encrypted."""
-
-    name: str
-    kind: ChannelKind
-    enabled: bool
-    sealed: str = field(repr=False)
-
-
-def access(channel_id: int) -> Sealed | None:
-    """What a message needs to get to a channel; None if there is no such channel."""
-    row = ChannelRow.objects.filter(pk=channel_id).first()
-    return Sealed(row.name, ChannelKind(row.kind), row.enabled, row.sealed) if row else None

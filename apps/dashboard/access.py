@@ -60,13 +60,26 @@ def incident_in(run: RunInfo, incident_id: int) -> IncidentInfo:
     return found
 
 
+def may_administer(request: HttpRequest) -> bool:
+    """Whether forms that set what counts for others are offered."""
+    return may(request, "admin")
+
+
 def operating(view: View) -> View:
     """A view for people who may operate; others read which role is missing. NUL in a form: 400."""
+    return _guarded(view, "operate")
 
+
+def administering(view: View) -> View:
+    """The same for people who may administer."""
+    return _guarded(view, "admin")
+
+
+def _guarded(view: View, scope: str) -> View:
     @wraps(view)
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         try:
-            require(actor_of(request.user), "operate")
+            require(actor_of(request.user), scope)
         except Forbidden as error:
             context = {"message": error.message, "hint": error.hint}
             return render(request, "403.html", context, status=403)

@@ -13,6 +13,7 @@ from apps.incidents import store as incidents
 
 _SECTIONS = (
     ("/incidents/", "incidents"),
+    ("/alerts/", "alerts"),
     ("/ingest/", "ingest"),
     ("/audit/", "audit"),
     ("/runs/", "runs"),

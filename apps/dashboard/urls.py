@@ -4,6 +4,8 @@ from django.urls import path
 
 from apps.dashboard import (
     views,
+    views_alerts,
+    views_channels,
     views_detectors,
     views_incident,
     views_incident_acts,
@@ -24,6 +26,16 @@ urlpatterns = [
     path("ingest/quarantine/<int:number>", views.quarantined_body, name="quarantined_body"),
     path("ingest/labels/", views_labels.labels, name="labels"),
     path("audit/", views.audit, name="audit"),
+    path("alerts/", views_alerts.alerts, name="alerts"),
+    path("alerts/rules/new/", views_alerts.new_rule, name="rule_new"),
+    path("alerts/rules/<int:number>/", views_alerts.rule, name="rule"),
+    path("alerts/rules/<int:number>/remove/", views_alerts.remove_rule, name="rule_remove"),
+    path("alerts/channels/new/", views_channels.new_channel, name="channel_new"),
+    path("alerts/channels/<int:number>/", views_channels.channel, name="channel"),
+    path("alerts/channels/<int:number>/test/", views_channels.test, name="channel_test"),
+    path("alerts/channels/<int:number>/remove/", views_channels.remove, name="channel_remove"),
+    path("alerts/deliveries/", views_alerts.deliveries, name="deliveries"),
+    path("alerts/deliveries/retry/", views_alerts.retry, name="delivery_retry"),
     path("incidents/", views_incident.incidents, name="incidents"),
     path("incidents/<int:number>/", views_incident.incident, name="incident"),
     *(

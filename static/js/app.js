@@ -52,7 +52,7 @@ const KEYS = {
   p: () => { if (document.querySelector("[data-pause]")) setPaused(!isPaused()); },
   "/": () => document.querySelector("[data-search]")?.focus(),
 };
-const PLACES = { r: "/", i: "/incidents/", n: "/ingest/", a: "/audit/" };
+const PLACES = { r: "/", i: "/incidents/", l: "/alerts/", n: "/ingest/", a: "/audit/" };
 
 document.addEventListener("keydown", (event) => {
   if (stored("keys") === "off" && event.key !== "?") return;

@@ -34,6 +34,10 @@ PAGES = [
     "/runs/boom/rollback/?incident={incident}&step=750",
     "/ingest/",
     "/audit/",
+    "/alerts/",
+    "/alerts/rules/new/",
+    "/alerts/channels/new/?kind=email",
+    "/alerts/deliveries/?status=sent&to=a&incident=1&before=5",
 ]
 INLINE = re.compile(rb"<style|\sstyle=|\son\w+=|<script(?![^>]*\ssrc=)", re.IGNORECASE)
 

@@ -98,7 +98,7 @@ def _check_url(url: str) -> None:
         raise AppError(
             "this is no http or https address",
             where="address",
-            hint="such as https://chat.example.org/hooks/…",
+            hint="such as https://chat.example.org/hooks/abc",
         )
     if len(url) > _MAX_URL:
         raise AppError(f"an address has at most {_MAX_URL} characters", where="address")

@@ -1,0 +1,118 @@
+"""Every statement against the channels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from apps.alerts.domain.routing import Channel, ChannelKind
+from apps.alerts.models import Channel as Row
+
+MAX_CHANNELS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelInfo:
+    """A channel as pages show it. shown: of its address no more than may be seen."""
+
+    id: int
+    name: str
+    kind: ChannelKind
+    project: str
+    shown: str
+    enabled: bool
+    version: int
+    changed_at_ns: int
+    changed_by: str
+    tested_at_ns: int | None
+    test_error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """A channel with what opens it, encrypted."""
+
+    name: str
+    kind: ChannelKind
+    enabled: bool
+    sealed: str = field(repr=False)
+
+
+def channels() -> tuple[Channel, ...]:
+    """All channels by number, those that are switched off too."""
+    return tuple(
+        Channel(
+            id=one.id,
+            name=one.name,
+            kind=one.kind,
+            enabled=one.enabled,
+            project=one.project,
+            address=one.shown if one.kind is ChannelKind.EMAIL else "",
+        )
+        for one in infos()
+    )
+
+
+def infos() -> list[ChannelInfo]:
+    """The same with what pages show."""
+    return [_info(row) for row in Row.objects.order_by("pk")[:MAX_CHANNELS]]
+
+
+def info(channel_id: int) -> ChannelInfo | None:
+    """One of them."""
+    row = Row.objects.filter(pk=channel_id).first()
+    return _info(row) if row else None
+
+
+def _info(row: Row) -> ChannelInfo:
+    return ChannelInfo(
+        row.pk,
+        row.name,
+        ChannelKind(row.kind),
+        row.project,
+        row.shown,
+        row.enabled,
+        row.version,
+        row.changed_at_ns,
+        row.changed_by,
+        row.tested_at_ns,
+        row.test_error,
+    )
+
+
+def access(channel_id: int) -> Sealed | None:
+    """What a message needs to get to a channel; None if there is no such channel."""
+    row = Row.objects.filter(pk=channel_id).first()
+    return Sealed(row.name, ChannelKind(row.kind), row.enabled, row.sealed) if row else None
+
+
+def count() -> int:
+    """How many channels there are."""
+    return Row.objects.count()
+
+
+def name_taken(name: str, but: int = 0) -> bool:
+    """Whether another channel is called so, whatever the capitals."""
+    return Row.objects.filter(name__iexact=name).exclude(pk=but).exists()
+
+
+def add(values: Mapping[str, Any]) -> int:
+    """A new channel's number."""
+    return Row.objects.create(**values).pk
+
+
+def change(channel_id: int, version: int, values: Mapping[str, Any]) -> bool:
+    """False if `version` is no longer the newest."""
+    rows = Row.objects.filter(pk=channel_id, version=version)
+    return rows.update(version=version + 1, **values) == 1
+
+
+def remove(channel_id: int) -> bool:
+    """False if there was none."""
+    return Row.objects.filter(pk=channel_id).delete()[0] > 0
+
+
+def note_test(channel_id: int, at_ns: int, error: str) -> None:
+    """How the last test message fared."""
+    Row.objects.filter(pk=channel_id).update(tested_at_ns=at_ns, test_error=error[:2_000])

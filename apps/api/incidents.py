@@ -17,7 +17,9 @@ from apps.api.lookup import capped, incident_of, run_of
 from apps.core import live
 from apps.core.clock import now_ns
 from apps.incidents import services, store
+from apps.incidents.domain.card import plain_card
 from apps.incidents.domain.incident import IncidentChange, IncidentInfo, Resolution
+from apps.rollbacks import cards
 from apps.rollbacks import services as rollbacks
 from apps.runs import store as runs
 
@@ -65,7 +67,12 @@ def list_incidents(
 def get_incident(request: HttpRequest, id: int) -> dict[str, Any]:
     incident = incident_of(id)
     movers = store.movers(incident.run_id, incident.id)
-    return _shape(incident, _key(incident)) | {"movers": asdict(movers) if movers else None}
+    card = cards.card(incident)
+    beside = {
+        "movers": asdict(movers) if movers else None,
+        "card": plain_card(card) if card else None,
+    }
+    return _shape(incident, _key(incident)) | beside
 
 
 @router.get(

@@ -11,6 +11,8 @@ from typing import Any, Literal
 
 from ninja import Schema
 
+from apps.api.card_shapes import CardOut
+
 Loose = float | Literal["NaN", "Infinity", "-Infinity"] | None
 
 
@@ -255,6 +257,7 @@ class IncidentOut(Schema):
     suspects: list[SuspectOut]
     candidates: list[CandidateOut]
     movers: MoversOut | None = None
+    card: CardOut | None = None
 
 
 class IncidentPage(Schema):

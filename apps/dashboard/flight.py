@@ -8,11 +8,13 @@ from typing import Any
 
 from apps.core.records import Severity
 from apps.dashboard import board, series
+from apps.incidents.domain.card import Card
 from apps.incidents.domain.incident import IncidentInfo
 from apps.ingest import services as ingest
 from apps.ingest.wandb.gaps import MissingLines, missing_lines, total
 from apps.logs import store as logs
 from apps.metrics import store as metrics
+from apps.rollbacks import cards
 from apps.rollbacks import services as rollback_services
 from apps.rollbacks import store as rollbacks
 from apps.rollbacks.records import OrderInfo
@@ -90,6 +92,7 @@ class Flight:
     stoppable: bool = False
     matrix: Matrix = field(default_factory=Matrix)
     candidates: Sequence[Any] = ()
+    card: Card | None = None
 
     @property
     def newest(self) -> AttemptInfo | None:
@@ -124,6 +127,7 @@ def flight(run: RunInfo, now_ns: int) -> Flight:
     orders = rollbacks.orders(run.id)
     active = [order for order in orders if order.active]
     ended = [o for o in orders if o.verdict and o.resumed_attempt == newest]
+    ranked = rollback_services.candidates(run.id, incident) if incident else []
     return Flight(
         run=run,
         attempts=attempts,
@@ -140,14 +144,9 @@ def flight(run: RunInfo, now_ns: int) -> Flight:
         stop=stops.newest(run.id, newest),
         stoppable=stops.stoppable(run.id),
         matrix=matrix(run, newest, incident, now_ns),
-        candidates=_candidates(run, incident),
+        candidates=ranked[:SHOWN_CANDIDATES],
+        card=cards.card(incident, candidates=ranked) if incident else None,
     )
-
-
-def _candidates(run: RunInfo, incident: IncidentInfo | None) -> Sequence[Any]:
-    if incident is None:
-        return ()
-    return rollback_services.candidates(run.id, incident)[:SHOWN_CANDIDATES]
 
 
 def matrix(run: RunInfo, attempt: int | None, incident: IncidentInfo | None, now_ns: int) -> Matrix:

@@ -84,7 +84,7 @@ def look_up(incident: IncidentInfo, findings: Sequence[Finding]) -> Clues:
         first_step=own.first_step if own else None,
         newest_step=own.last_step if own else None,
         step_s=scene.step_s(),
-        gpus=runs.rank_count(scene.run.id, incident.attempt) or None,
+        gpus=max(len(placed), scene.run.world_size or 0) or None,
         left_ratio=scene.left_ratio(),
         rate=None if onset is None else _rate(scene, onset),
         config=_config(scene),
@@ -170,8 +170,11 @@ class _Scene:
         if key is None or own is None or own.last_step is None or self.onset is None:
             return None
         first = max(self.onset, own.last_step - TAIL_STEPS)
-        tail = metrics.read_rows(self.run.id, own.number, [key], first, own.last_step)
-        return looking.left_ratio(self.findings, tail.get(key, _EMPTY)[2])
+        tail = self.rows
+        if own.last_step > self.onset + AFTER_STEPS:
+            tail = metrics.read_rows(self.run.id, own.number, [key], first, own.last_step)
+        step, _, value = tail.get(key, _EMPTY)
+        return looking.left_ratio(self.findings, value[int(step.searchsorted(first)) :])
 
     def layers_logged(self) -> bool:
         reader = self.names.naming.recogniser()
@@ -266,6 +269,8 @@ def _passages(scene: _Scene, onset: int) -> tuple[Passage, ...]:
     """
     key = _series(scene)
     if key is None:
+        return ()
+    if not scene.siblings and len(scene.attempts) < 2:
         return ()
     steps = looking.window(scene.findings, onset)
     ill = clue_store.ill_since([scene.run.id, *(run.id for run in scene.siblings)])

@@ -12,7 +12,7 @@ from apps.incidents.domain.similar import similar
 from apps.incidents.domain.timeline import Happening, compose
 from apps.logs import store as logs
 from apps.nodes import store as nodes
-from apps.rollbacks import services, store
+from apps.rollbacks import cards, services, store
 from apps.rollbacks.records import Account, OrderInfo
 from apps.runs import store as runs
 from apps.runs.domain.topology import first_missing
@@ -38,17 +38,19 @@ def account_of(incident: IncidentInfo, now_ns: int) -> Account:
     found = incidents.findings(run.id, incident.id)
     project = [r.id for r in runs.newest_runs(run.project, _PROJECT_RUNS)]
     lines = incidents.events(run.id, incident.id)
+    ranked = services.candidates(run.id, incident)
     return Account(
         incident=incident,
         run=run,
         findings=found,
         timeline=compose(incident, found, happenings, now_ns),
-        candidates=services.candidates(run.id, incident),
+        candidates=ranked,
         missing=_missing(run, incident, hosts, seen),
         orders=orders,
         events=[line for line in lines if not line.is_note],
         notes=incidents.notes(run.id, incident.id),
         similar=similar(incident, incidents.of_runs(project)),
+        card=cards.card(incident, findings=found, candidates=ranked),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from apps.accounts.records import Actor
 from apps.core.records import Candidate, Evidence, Finding
+from apps.incidents.domain.card import Card
 from apps.incidents.domain.incident import EventInfo, IncidentInfo
 from apps.incidents.domain.similar import Similar
 from apps.incidents.domain.timeline import TimelineItem
@@ -157,7 +158,8 @@ class Account:
     """Everything that is known of one incident.
 
     missing: evidence that would help and is not there, in words. events: history, notes: what
-    people wrote, both oldest first. orders: rollbacks ordered for this incident."""
+    people wrote, both oldest first. orders: rollbacks ordered for this incident. card: None only
+    for an incident without findings."""
 
     incident: IncidentInfo
     run: RunInfo
@@ -169,3 +171,4 @@ class Account:
     events: Sequence[EventInfo]
     notes: Sequence[EventInfo]
     similar: Sequence[Similar]
+    card: Card | None = None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from apps.core.records import Candidate, Finding
 from apps.incidents.domain.advice import (
@@ -18,11 +19,12 @@ from apps.incidents.domain.advice import (
 )
 from apps.incidents.domain.checks import Scene, run_all
 from apps.incidents.domain.clues import Clues
-from apps.incidents.domain.incident import EarliestSignal, IncidentInfo
+from apps.incidents.domain.incident import EarliestSignal, IncidentInfo, IncidentState
 from apps.incidents.domain.shape import Shape, shape_of
 from apps.incidents.domain.weigh import Suspicion, leading, weigh
 
 NO_CAUSE = "no known cause"
+_NOT_WAITED_FOR = (Shape.FAILURE, Shape.PLANNED, Shape.MEASURE, Shape.HEALED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +35,21 @@ class Cost:
     hours: float | None
     gpu_hours: float | None
 
+    @property
+    def seconds(self) -> float | None:
+        """The same as `hours`."""
+        return None if self.hours is None else self.hours * 3600
+
 
 @dataclass(frozen=True, slots=True)
 class Card:
     """The card of one incident. All of it is a suggestion with its reasons.
 
     cause: the leading one, None if no test makes one likely. causes: all, most likely first.
-    waiting: what is lost if it does not heal. going_back: what is done again. per_hour: GPU-hours
-    that each further hour costs. skip: steps whose data to skip, both included; only when the data
-    are the cause. exclude: hosts the next start should leave out.
+    waiting: what is lost if it has not healed after `wait_steps`, None once they are over. hour:
+    what each further hour costs while it is not over. going_back: what is done again. skip: steps
+    whose data to skip, both included; only when the data are the cause. exclude: hosts the next
+    start should leave out.
     """
 
     shape: Shape
@@ -53,7 +61,7 @@ class Card:
     advice: Advice
     waiting: Cost | None
     going_back: Cost | None
-    per_hour: int | None
+    hour: Cost | None
     skip: tuple[int, int] | None
     exclude: tuple[str, ...]
     warnings: tuple[str, ...]
@@ -94,7 +102,7 @@ def card_of(given: Given, policy: AdvicePolicy = DEFAULT_POLICY) -> Card:
         advice=advice,
         waiting=_waiting(case, advice, policy),
         going_back=None if case.target is None else _cost(case.target.lost_steps, clues),
-        per_hour=clues.gpus,
+        hour=_hour(case),
         skip=skip,
         exclude=exclude_of(case),
         warnings=_warnings(case, advice),
@@ -110,11 +118,19 @@ def _cost(steps: int, clues: Clues) -> Cost:
 def _waiting(case: Case, advice: Advice, policy: AdvicePolicy) -> Cost | None:
     """The steps that are lost if it has not healed after `wait_steps`; None where nothing heals."""
     newest, onset = case.scene.clues.newest_step, case.scene.onset
-    ended = case.scene.shape in (Shape.FAILURE, Shape.PLANNED, Shape.MEASURE, Shape.HEALED)
-    if ended or onset is None or newest is None or advice.move is Move.LOOK:
+    over = case.scene.shape in _NOT_WAITED_FOR
+    if over or onset is None or newest is None or advice.move is Move.LOOK:
         return None
     left = onset + policy.wait_steps - newest
     return _cost(left, case.scene.clues) if left > 0 else None
+
+
+def _hour(case: Case) -> Cost | None:
+    clues = case.scene.clues
+    over = case.scene.incident.state is IncidentState.RESOLVED
+    if over or case.scene.shape in _NOT_WAITED_FOR or not clues.step_s:
+        return None
+    return Cost(round(3600 / clues.step_s), 1.0, float(clues.gpus) if clues.gpus else None)
 
 
 def _skip(case: Case, policy: AdvicePolicy) -> tuple[int, int] | None:
@@ -149,3 +165,25 @@ def _warnings(case: Case, advice: Advice) -> tuple[str, ...]:
             "No statistics of layers are logged: the damage may be older than the loss shows."
         )
     return tuple(found)
+
+
+def plain_card(card: Card) -> dict[str, Any]:
+    """The card for programs: plain values, the advice beside its parts."""
+    advice = card.advice
+    return {
+        "shape": card.shape.value,
+        "headline": card.headline,
+        "advice": advice.move.value,
+        "sentence": advice.sentence,
+        "reason": advice.reason,
+        "repair": advice.repair,
+        "step": advice.target.step if advice.target else None,
+        "practice": asdict(advice.practice) if advice.practice else None,
+        "causes": [asdict(suspicion) for suspicion in card.causes],
+        "waiting": asdict(card.waiting) if card.waiting else None,
+        "hour": asdict(card.hour) if card.hour else None,
+        "going_back": asdict(card.going_back) if card.going_back else None,
+        "skip": card.skip,
+        "exclude": list(card.exclude),
+        "warnings": list(card.warnings),
+    }

@@ -9,6 +9,7 @@ from typing import Any
 
 from apps.core.records import Evidence
 from apps.core.words import duration, many, number
+from apps.incidents.domain.card import plain_card
 from apps.incidents.domain.incident import EventInfo, IncidentInfo
 from apps.rollbacks.records import Account
 
@@ -112,6 +113,7 @@ def document(account: Account, now_ns: int) -> dict[str, Any]:
         "notes": [asdict(note) for note in account.notes],
         "orders": [{**asdict(order), "state": order.state.value} for order in account.orders],
         "candidates": [asdict(candidate) for candidate in account.candidates],
+        "card": plain_card(account.card) if account.card else None,
         "similar": [
             {"incident": row.incident.id, "title": row.incident.title, "why": list(row.why)}
             for row in account.similar
@@ -158,13 +160,17 @@ def _summary(account: Account, now_ns: int) -> list[str]:
         f"- kind: {incident.kind.replace('_', ' ')}, severity {incident.severity.value}",
         f"- state: {incident.state.value}{how}, owner {plain(incident.owner) or 'nobody'}",
         f"- onset: {onset}{utc(incident.onset_time_ns)}",
-        f"- cause: {plain(incident.cause_hint) or 'not known'}",
+        f"- cause: {plain(_cause(account)) or 'not known'}",
         first,
         f"- reopened: {many(incident.reopened, 'time')}" if incident.reopened else "",
         f"- exported: {utc(now_ns)}",
     ]
     title = f"# {incident.label}: {plain(incident.title)}"
     return [title, "", *_section("Summary", [line for line in lines if line])]
+
+
+def _cause(account: Account) -> str:
+    return account.card.headline if account.card else account.incident.cause_hint
 
 
 def _impact(account: Account) -> list[str]:
@@ -212,11 +218,18 @@ def _timeline(account: Account) -> list[str]:
 
 
 def _causes(account: Account) -> list[str]:
+    card = account.card
+    if card is None:
+        return _section("Possible causes", [])
     lines = []
-    for guess in account.incident.hypotheses:
-        lines.append(f"- {plain(guess.text)} ({guess.confidence:.0%}); tested: {plain(guess.test)}")
-        lines += _reasons(guess.evidence)
-    return _section("Possible causes", lines)
+    for guess in card.causes:
+        sure = f" ({guess.confidence:.0%})" if guess.confidence else ""
+        lines.append(f"- {plain(guess.text)}: {guess.result.value}{sure}")
+        lines += [f"  - {c.result.value}: {plain(c.test)}: {plain(c.seen)}" for c in guess.checks]
+    lines += ["", f"{plain(card.advice.sentence)}"]
+    if card.advice.practice is not None:
+        lines += ["", f"Practice: {plain(card.advice.practice.cited)}."]
+    return _section("Possible causes and advice", lines)
 
 
 def _evidence(account: Account) -> list[str]:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from apps.core.plain import plain as as_plain
 from apps.core.records import Candidate, Evidence, Suspect
+from apps.incidents.domain.card import Given, card_of
 from apps.incidents.domain.incident import EarliestSignal, EventInfo, Hypothesis, IncidentState
 from apps.incidents.domain.similar import similar
 from apps.incidents.domain.timeline import compose
@@ -17,6 +18,7 @@ from apps.rollbacks.domain.postmortem import Plot, document, markdown, plain, ti
 from apps.rollbacks.domain.state import OrderState
 from apps.rollbacks.records import Account, OrderInfo
 from apps.runs.records import RunInfo
+from tests.card_samples import HEALTHY
 from tests.incident_samples import at, ended, explosion, incident, rank_outlier
 
 GOLDEN = Path(__file__).parents[1] / "samples" / "incidents" / "post-mortem.md"
@@ -90,6 +92,7 @@ def told():
         events=EVENTS,
         notes=(event(1300, "note:user:ada:k", "Looks like *hardware*.\n\n# drain b02", "ada"),),
         similar=similar(found, [older]),
+        card=card_of(Given(found, findings, HEALTHY, (candidate,))),
     )
 
 

@@ -113,7 +113,8 @@ def _made(case: Case, move: Move, reason: str, repair: str = "") -> Advice:
     if move is Move.ROLL_BACK and target is None:
         move = Move.FIX_FIRST if repair else Move.LOOK
         reason = f"{reason} No whole checkpoint before the onset is left to go back to."
-    practice = practice_for(move.value, case.scene.shape, case.name)
+    ended = case.scene.incident.resolution not in ("", "closed")
+    practice = None if ended else practice_for(move.value, case.scene.shape, case.name)
     return Advice(move, reason, target, repair, practice)
 
 

@@ -19,13 +19,6 @@ class SuspicionOut(Schema):
     checks: list[CheckOut]
 
 
-class PracticeOut(Schema):
-    team: str
-    did: str
-    source: str
-    url: str
-
-
 class CostOut(Schema):
     steps: int
     hours: float | None
@@ -47,7 +40,7 @@ class CardOut(Schema):
     reason: str
     repair: str
     step: int | None
-    practice: PracticeOut | None
+    practice: str | None
     causes: list[SuspicionOut]
     waiting: CostOut | None
     hour: CostOut | None

@@ -68,14 +68,23 @@ def read_form(data: Mapping[str, str], exclude: Sequence[str]) -> Form:
     )
 
 
-def first_form(scene: Scene, step: int | None) -> Form:
-    """The form before anything was typed: the best candidate, suspects' hosts excluded."""
+def first_form(scene: Scene, step: int | None, skip: tuple[int | None, int | None]) -> Form:
+    """The form before anything was typed: the best candidate, suspects' hosts excluded.
+
+    step, skip: as a link named them, such as that of the triage card."""
     listed = [c for c in scene.ranking.candidates if step is None or c.step == step]
     best = next(iter(listed or scene.ranking.candidates), None)
     suspects = scene.incident.suspects if scene.incident else ()
     nodes = dict.fromkeys(s.node for s in suspects if s.node and s.confidence >= 0.5)
     choice = f"{best.attempt}:{best.step}" if best and (best.eligible or step) else ""
-    return Form(choice=choice, key=secrets.token_urlsafe(18), exclude=tuple(nodes))
+    first, last = ("" if step is None else str(step) for step in skip)
+    return Form(
+        choice=choice,
+        key=secrets.token_urlsafe(18),
+        exclude=tuple(nodes),
+        skip_from=first,
+        skip_to=last,
+    )
 
 
 @dataclass(frozen=True, slots=True)

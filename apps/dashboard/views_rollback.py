@@ -35,7 +35,8 @@ def rollback(request: HttpRequest, key: str) -> HttpResponse:
     """Choose, look, type the step, order."""
     scene = _scene(request, run_of(key))
     if request.method != "POST":
-        return _page(request, scene, drawer.first_form(scene, number_of(request, "step")))
+        skip = (number_of(request, "skip_from"), number_of(request, "skip_to"))
+        return _page(request, scene, drawer.first_form(scene, number_of(request, "step"), skip))
     form = drawer.read_form(request.POST, request.POST.getlist("exclude"))
     if request.POST.get("act") != "order":
         return _page(request, scene, form)

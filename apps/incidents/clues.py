@@ -81,6 +81,7 @@ def look_up(incident: IncidentInfo, findings: Sequence[Finding]) -> Clues:
     hosts = tuple(sorted({place.node for place in placed.values()}))
     own = scene.own
     return Clues(
+        running=own is not None and own.state == "running",
         first_step=own.first_step if own else None,
         newest_step=own.last_step if own else None,
         step_s=scene.step_s(),

@@ -28,6 +28,13 @@ def test_the_best_candidate_is_chosen_and_previewed(operator, incident):
     assert "/data/boom.rollback-&lt;number&gt;" in text
 
 
+def test_a_link_of_the_triage_card_fills_in_what_it_suggests(operator, incident):
+    page = operator.get(f"{PATH}?step=750&skip_from=999&skip_to=1098").content.decode()
+    assert 'name="skip_from" value="999"' in page
+    assert 'name="skip_to" value="1098"' in page
+    assert "Roll back attempt 0 to step 750" in page
+
+
 def test_typing_the_step_orders_it_and_leaves_an_audit_row(operator, incident):
     answer = operator.post(f"{PATH}?incident={incident.id}", {**FORM, "exclude": ["gpu-b02"]})
     (order,) = orders(incident)

@@ -76,7 +76,10 @@ def test_an_incident_comes_with_suspects_and_candidates(ask, incident):
     assert best["reasons"][0]["text"]
     whole = ask(f"incidents/{incident.id}").json()
     movers = whole.pop("movers")
-    assert whole | {"movers": None} == item
+    card = whole.pop("card")
+    assert whole | {"movers": None, "card": None} == item
+    assert (card["shape"], card["advice"], card["step"]) == ("divergence", "roll back", 900)
+    assert card["sentence"].startswith("Suggestion: roll back to step 900. ")
     assert [m["series"] for m in movers["items"]] == ["train/loss"]
     assert (movers["anchor_step"], movers["by_loss"]) == (1001, True)
     assert ask(f"incidents/{incident.id}/candidates").json()["items"] == item["candidates"]

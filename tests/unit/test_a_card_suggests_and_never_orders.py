@@ -92,6 +92,12 @@ def test_a_spike_that_is_falling_is_waited_for():
     assert made.going_back.steps == 359
 
 
+def test_nothing_heals_in_a_job_that_trains_no_more():
+    made = card(spike(), clues=clues(left_ratio=0.2, newest_step=EARLY, running=False))
+    assert moved(made) == ("roll back", 900)
+    assert (made.waiting, made.hour) == (None, None)
+
+
 def test_a_spike_that_lasts_is_rolled_back_with_a_warning_that_no_cause_is_removed():
     made = card(spike())
     assert moved(made) == ("roll back", 900)

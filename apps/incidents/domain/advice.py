@@ -59,15 +59,16 @@ class Advice:
     practice: Practice | None = None
 
     @property
+    def short(self) -> str:
+        """ "Suggestion: fix first, then go back to step 900."."""
+        to = "" if self.target is None else f" to step {self.target.step:,}"
+        then = f", then go back{to}" if to and self.move is Move.FIX_FIRST else ""
+        return f"Suggestion: {self.move}{to if self.move is Move.ROLL_BACK else then}."
+
+    @property
     def sentence(self) -> str:
-        """For a mail: "Suggestion: fix first, then go back to step 900. Because ..."."""
-        back = ""
-        if self.target is not None:
-            then = ", then go back" if self.move is Move.FIX_FIRST else ""
-            to = f" to step {self.target.step:,}"
-            back = f"{then}{to}" if then or self.move is Move.ROLL_BACK else ""
-        repair = f" {self.repair}" if self.repair else ""
-        return f"Suggestion: {self.move}{back}. {self.reason}{repair}"
+        """The same with the reason and what to change: for a mail or a program."""
+        return f"{self.short} {self.reason}{f' {self.repair}' if self.repair else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,12 +201,17 @@ def _falling(case: Case, policy: AdvicePolicy) -> Advice | None:
     """A spike that is falling already is waited for, whatever caused it."""
     clues = case.scene.clues
     falling = clues.left_ratio is not None and clues.left_ratio < policy.falling_ratio
-    if not falling or case.scene.shape is not Shape.DIVERGENCE or _age(case) > policy.wait_steps:
+    if not falling or case.scene.shape is not Shape.DIVERGENCE or not _early(case, policy):
         return None
     if case.name in ("learning_rate", "change", "hardware"):
         return None
     left = f"{100 * (clues.left_ratio or 0.0):.0f} % of it is left"
     return _made(case, Move.WAIT, f"The spike is falling back by itself: {left}.")
+
+
+def _early(case: Case, policy: AdvicePolicy = DEFAULT_POLICY) -> bool:
+    """Whether it still trains and may yet heal."""
+    return case.scene.clues.running and _age(case) <= policy.wait_steps
 
 
 def _age(case: Case) -> int:
@@ -279,7 +285,7 @@ def _resume(case: Case) -> Advice | None:
     if seen.optimizer is False:
         reason = "The checkpoint it went on from holds no optimizer state."
         return _made(case, Move.FIX_FIRST, reason, "Restore the moments, or warm up again.")
-    if _age(case) <= DEFAULT_POLICY.wait_steps:
+    if _early(case):
         return _made(case, Move.WAIT, "The first rows after a restart are often a transient.")
     return None
 
@@ -297,7 +303,7 @@ def _data(case: Case) -> Advice:
             "Other passes over the same data move in the same way: it is the data, not the state."
         )
         return _made(case, Move.WAIT, reason)
-    if shape is Shape.DIVERGENCE and _age(case) <= DEFAULT_POLICY.wait_steps:
+    if shape is Shape.DIVERGENCE and _early(case):
         return _made(case, Move.WAIT, "A spike of bad data usually heals under clipping.")
     reason = (
         "It does not heal, and going back over the same data repeats it:"
@@ -307,7 +313,7 @@ def _data(case: Case) -> Advice:
 
 
 def _optimizer(case: Case) -> Advice | None:
-    if _age(case) <= DEFAULT_POLICY.wait_steps and case.scene.shape is Shape.DIVERGENCE:
+    if _early(case) and case.scene.shape is Shape.DIVERGENCE:
         return None
     reason = "The state of the optimisation moved before the loss, and it does not come back."
     return _made(case, Move.ROLL_BACK, reason, "Lower the learning rate or clip tighter with it.")
@@ -332,7 +338,7 @@ _ANSWERS: dict[str, Callable[[Case], Advice | None]] = {
 
 def _by_time(case: Case, policy: AdvicePolicy) -> Advice:
     """Nothing is known to have caused it: sudden ones get time to heal, slow ones get none."""
-    shape, age = case.scene.shape, _age(case)
+    shape = case.scene.shape
     if shape is Shape.FAILURE:
         return _made(case, Move.LOOK, "The job is dead and no line says why.")
     if shape is Shape.NONFINITE:
@@ -341,9 +347,9 @@ def _by_time(case: Case, policy: AdvicePolicy) -> Advice:
         return _made(case, Move.ROLL_BACK, "A slow divergence does not heal by itself.")
     if shape is Shape.RANK_APART:
         return _made(case, Move.LOOK, "More than one rank is apart, which no single host explains.")
-    if shape is Shape.LEVEL_SHIFT and age <= policy.wait_steps:
+    if shape is Shape.LEVEL_SHIFT and _early(case, policy):
         reason = "Data boundaries and epochs shift the level by a few percent without harm."
         return _made(case, Move.LOOK, reason)
-    if age <= policy.wait_steps:
+    if _early(case, policy):
         return _made(case, Move.WAIT, "Sudden spikes often heal within dozens of steps.")
-    return _made(case, Move.ROLL_BACK, f"It has not healed in {age:,} steps.")
+    return _made(case, Move.ROLL_BACK, f"It has not healed in {_age(case):,} steps.")

@@ -118,7 +118,7 @@ def _cost(steps: int, clues: Clues) -> Cost:
 def _waiting(case: Case, advice: Advice, policy: AdvicePolicy) -> Cost | None:
     """The steps that are lost if it has not healed after `wait_steps`; None where nothing heals."""
     newest, onset = case.scene.clues.newest_step, case.scene.onset
-    over = case.scene.shape in _NOT_WAITED_FOR
+    over = case.scene.shape in _NOT_WAITED_FOR or not case.scene.clues.running
     if over or onset is None or newest is None or advice.move is Move.LOOK:
         return None
     left = onset + policy.wait_steps - newest
@@ -128,7 +128,8 @@ def _waiting(case: Case, advice: Advice, policy: AdvicePolicy) -> Cost | None:
 def _hour(case: Case) -> Cost | None:
     clues = case.scene.clues
     over = case.scene.incident.state is IncidentState.RESOLVED
-    if over or case.scene.shape in _NOT_WAITED_FOR or not clues.step_s:
+    idle = over or not clues.running
+    if idle or case.scene.shape in _NOT_WAITED_FOR or not clues.step_s:
         return None
     return Cost(round(3600 / clues.step_s), 1.0, float(clues.gpus) if clues.gpus else None)
 
@@ -178,7 +179,7 @@ def plain_card(card: Card) -> dict[str, Any]:
         "reason": advice.reason,
         "repair": advice.repair,
         "step": advice.target.step if advice.target else None,
-        "practice": asdict(advice.practice) if advice.practice else None,
+        "practice": advice.practice.cited if advice.practice else None,
         "causes": [asdict(suspicion) for suspicion in card.causes],
         "waiting": asdict(card.waiting) if card.waiting else None,
         "hour": asdict(card.hour) if card.hour else None,

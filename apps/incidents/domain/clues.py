@@ -83,14 +83,15 @@ class ScaleSeen:
 class Clues:
     """None, or (), where something is not known or not logged.
 
-    first_step: of the attempt. newest_step: of the attempt, when this was looked up. step_s: median
-    seconds of a step. left_ratio: what is left of the furthest excess over the level before, 0 when
-    it is back, 1 when it is at its furthest. nonfinite_rows: rows without a usable loss or gradient
-    norm, None if neither is logged. events: of the hosts of the attempt, around the onset.
-    tried: fork steps of later attempts in which it came back. position: passages were sought at
-    this step. runs_asked: how many other runs of the project were looked at.
+    running: the attempt trains on. first_step, newest_step: of the attempt, when this was looked
+    up. step_s: median seconds of a step. left_ratio: what is left of the furthest excess over the
+    level before, 0 when it is back, 1 when it is at its furthest. nonfinite_rows: rows without a
+    usable loss or gradient norm near the onset, None if neither is logged. passages were sought at
+    the step `position`, in `runs_asked` other runs. events: of the hosts of the attempt, around the
+    onset. tried: first steps of the attempts that went back and met it again.
     """
 
+    running: bool = True
     first_step: int | None = None
     newest_step: int | None = None
     step_s: float | None = None

@@ -13,7 +13,8 @@ from apps.logs.domain.reading.segments import SegmentMeta
 from apps.metrics.domain import rank_outlier
 from apps.metrics.domain.rank_outlier import RankPolicy, RankState
 from apps.metrics.domain.rank_words import RankCase
-from apps.metrics.domain.spikes import SpikeDetector, TrainRow
+from apps.metrics.domain.spikes import SpikeDetector
+from apps.metrics.domain.train_row import TrainRow
 from apps.metrics.records import Points
 from tests.servers import HOME
 from workers.demo import recordings

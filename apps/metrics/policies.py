@@ -10,7 +10,7 @@ from apps.accounts.records import Actor
 from apps.accounts.services import audit, require
 from apps.core.errors import Conflict
 from apps.metrics import store
-from apps.metrics.domain.spikes import SpikePolicy
+from apps.metrics.domain.spike_policy import SpikePolicy
 from apps.metrics.domain.thresholds import checked, policy_with
 from apps.metrics.naming import note_again
 from apps.metrics.store import MovedThresholds

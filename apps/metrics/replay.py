@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 
 from apps.core.records import Finding
 from apps.metrics import store
-from apps.metrics.domain.spikes import SpikeDetector, SpikePolicy, TrainRow
+from apps.metrics.domain.spike_policy import SpikePolicy
+from apps.metrics.domain.spikes import SpikeDetector
 from apps.metrics.domain.thresholds import checked, policy_with
+from apps.metrics.domain.train_row import TrainRow
 from apps.metrics.domain.whatif import Change, compare, episodes
 from apps.metrics.services import rows_of, seeded
 from apps.runs import store as runs

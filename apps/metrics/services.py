@@ -21,7 +21,9 @@ from apps.metrics.domain.rank_words import RankCase
 from apps.metrics.domain.reports import LATE, MOVED, RENAMED, taken_back
 from apps.metrics.domain.roles import FROM_LOG, model_signals
 from apps.metrics.domain.rows import train_rows
-from apps.metrics.domain.spikes import SpikeDetector, SpikePolicy, TrainRow
+from apps.metrics.domain.spike_policy import SpikePolicy
+from apps.metrics.domain.spikes import SpikeDetector
+from apps.metrics.domain.train_row import TrainRow
 from apps.metrics.store.detectors import DetectorState
 from apps.runs import store as runs
 from apps.runs.records import AttemptInfo

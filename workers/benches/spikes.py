@@ -16,7 +16,8 @@ from typing import Any
 
 import orjson
 
-from apps.metrics.domain.spikes import SpikeDetector, TrainRow
+from apps.metrics.domain.spikes import SpikeDetector
+from apps.metrics.domain.train_row import TrainRow
 from workers.benches import loss_curves, spike_score
 from workers.benches.report import BenchOptions, BenchReport
 from workers.benches.spike_score import Alarm, Label

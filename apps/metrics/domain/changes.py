@@ -1,7 +1,8 @@
-"""Changes of the learning rate that no smooth schedule explains."""
+"""Changes of a series that no smooth schedule explains."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import msgspec
@@ -23,24 +24,22 @@ class ChangePolicy:
     min_rows: int = 3
 
 
-class LrState(msgspec.Struct):
-    """last: the learning rate of the row before. deltas: absolute changes of the last rows."""
+class Track(msgspec.Struct):
+    """last: the value of the row before. deltas: absolute changes of the last rows."""
 
     last: float | None = None
     deltas: list[float] = []
 
 
-def lr_change(state: LrState, value: float, policy: ChangePolicy) -> float | None:
-    """Take one finite learning rate; the value before it if it jumped, else None. O(history)."""
-    last, state.last = state.last, value
+def jump(track: Track, value: float, policy: ChangePolicy) -> float | None:
+    """Take one finite value; the value before it if it jumped, else None. O(history)."""
+    last, track.last = track.last, value
     if last is None:
         return None
     delta = abs(value - last)
-    usual = median(state.deltas)
-    known = len(state.deltas) >= policy.min_rows
-    state.deltas.append(delta)
-    del state.deltas[: -policy.history_rows]
-    if not known or min(last, value) < 0 or delta <= policy.surprise * usual:
-        return None
-    low, high = min(last, value), max(last, value)
-    return last if high > policy.ratio * low else None
+    known = len(track.deltas) >= policy.min_rows
+    small = delta <= (policy.ratio - 1) * min(abs(last), abs(value))
+    odd = not small and known and delta > policy.surprise * median(track.deltas)
+    track.deltas.append(delta)
+    del track.deltas[: -policy.history_rows]
+    return last if odd and math.isfinite(delta) else None

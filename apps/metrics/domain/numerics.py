@@ -48,13 +48,15 @@ def bad_loss(loss: float | None, grad_norm: float | None) -> bool:
     return no_gradient and (loss is None or loss == 0.0)
 
 
-def take_flags(
-    state: NumericsState, loss: float | None, grad_norm: float | None, scale: float | None
-) -> None:
+def take_flags(state: NumericsState, loss: float | None, grad_norm: float | None) -> None:
     """Count one row."""
     state.bad_loss.append(bad_loss(loss, grad_norm))
     state.bad_grad.append(grad_norm is not None and not math.isfinite(grad_norm))
     del state.bad_loss[:-10], state.bad_grad[:-10]
+
+
+def take_scale(state: NumericsState, scale: float | None) -> None:
+    """Count one loss scale; None, no number and nothing above 0 say nothing."""
     if scale is not None and math.isfinite(scale) and scale > 0:
         state.scales.append(scale)
         del state.scales[:-10]

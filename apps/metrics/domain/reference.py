@@ -20,22 +20,39 @@ class ReferenceState(msgspec.Struct):
     deviation: list[float] = []
     trend: list[float] = []
     grain: float = 0.0
+    firsts: list[float] = []
+    lowest: float | None = None
+
+
+SPENT_SHARE = 0.02
+"""Of all that was learnt; a language model ends at a third of its first loss, a classifier below."""
 
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """level: where the series was. scale: one robust standard deviation around it (> 0)."""
+    """level: where the series was. scale: one robust standard deviation around it (> 0).
+
+    learnt: how far the level has come down since the first rows. reach: what there is to lose, the
+    measure of every share: the level, or REACH_SHARE of `learnt` where that is more. Nats, bits and
+    sums look alike in it, and a loss that is near zero or below it has a measure at all.
+    """
 
     level: float
     scale: float
+    reach: float
+    learnt: float = 0.0
 
     def z(self, value: float) -> float:
         """Distance of a value from the level in scales."""
         return (value - self.level) / self.scale
 
+    def spent(self) -> bool:
+        """Whether the loss is so close to zero that hardly anything is left to be learnt."""
+        return self.level < SPENT_SHARE * self.learnt
+
     def excess(self, value: float) -> float:
-        """Distance from the level as a share of the level: nats and sums look alike."""
-        return (value - self.level) / (abs(self.level) or self.scale)
+        """Distance from the level as a share of what there is to lose."""
+        return (value - self.level) / self.reach
 
 
 class Reference:
@@ -45,8 +62,10 @@ class Reference:
     of the last 15, so that the steep first descent does not hide a jump below an old, high median.
     scale: 1.4826 x the median absolute deviation of the last 200 rows from the 15-row median before
     each (which follows a descent), at least 0.2 % of the level and at least the smallest difference
-    between two values: a log rounded to one decimal or to bf16 has a deviation of 0 for long.
-    Source: windows of the loss-spike study of 58 public logs.
+    between two values: a log rounded to one decimal or to bf16 has a deviation of 0 for long. A
+    loss below a tenth of what was learnt (a classifier) has heavy tails, of which the median knows
+    nothing: the scale is then at least the 95th percentile of these deviations over that of a normal distribution.
+    Source: windows of the loss-spike study of 58 public logs; small trainings of `bench spikes`.
     """
 
     LEVEL_ROWS = 50
@@ -57,8 +76,15 @@ class Reference:
     TREND_SHARE = 0.5
     GRAIN_EVERY = 16
     FLOOR_RATIO = 0.002
+    TAIL_SHARE = 0.95
+    TAIL_SDS = 1.96
+    TAIL_LEVEL = 0.1
+    FIRST_ROWS = 10
+    REACH_SHARE = 0.25
 
-    __slots__ = ("_deviation", "_fast", "_grain", "_level", "_rows", "_trend")
+    __slots__ = (
+        "_deviation", "_fast", "_firsts", "_grain", "_level", "_lowest", "_rows", "_trend",
+    )  # fmt: skip
 
     def __init__(self, state: ReferenceState | None = None) -> None:
         state = state or ReferenceState()
@@ -68,6 +94,36 @@ class Reference:
         self._deviation = RollingMedian(self.SCALE_ROWS, state.deviation)
         self._trend = deque(state.trend, maxlen=self.TREND_ROWS)
         self._grain = state.grain
+        self._firsts, self._lowest = list(state.firsts), state.lowest
+
+    @classmethod
+    def after(cls, old: Reference) -> Reference:
+        """A new past that still knows how much was learnt."""
+        return cls(ReferenceState(firsts=old._firsts, lowest=old._lowest))
+
+    def moved(self, factor: float, offset: float) -> Reference:
+        """The same past at another level: every value times `factor`, plus `offset`."""
+        state = self.state()
+
+        def moved(values: list[float]) -> list[float]:
+            return [factor * value + offset for value in values]
+
+        return Reference(
+            ReferenceState(
+                rows=state.rows,
+                level=moved(state.level),
+                fast=moved(state.fast),
+                deviation=[factor * value for value in state.deviation],
+                trend=moved(state.trend),
+                grain=factor * state.grain,
+                firsts=moved(state.firsts),
+                lowest=None if state.lowest is None else factor * state.lowest + offset,
+            )
+        )
+
+    def note_outlier(self, value: float) -> None:
+        """Remember how far out a value was, without letting it move the level."""
+        self._deviation.push(abs(value - self._fast.median()))
 
     def level(self) -> float:
         """Where the series is now, 0.0 before the first value."""
@@ -80,7 +136,18 @@ class Reference:
             return None
         level = self.level()
         floor = max(self.FLOOR_RATIO * abs(level), self._grain, 1e-12)
-        return Band(level, max(MAD_TO_SD * self._deviation.median(), floor))
+        scale, learnt = max(MAD_TO_SD * self._deviation.median(), floor), self.learnt()
+        if level < self.TAIL_LEVEL * learnt:
+            scale = max(scale, self._deviation.quantile(self.TAIL_SHARE) / self.TAIL_SDS)
+        return Band(level, scale, max(abs(level), self.REACH_SHARE * learnt) or scale, learnt)
+
+    def reach(self) -> float:
+        """What there is to lose at the present level, see Band; 0.0 before the first value."""
+        return max(abs(self.level()), self.REACH_SHARE * self.learnt())
+
+    def learnt(self) -> float:
+        """How far the level has come down from the first rows (>= 0)."""
+        return max(0.0, median(self._firsts) - (self._lowest or 0.0)) if self._firsts else 0.0
 
     def descent_per_row(self) -> float:
         """How much the level can be expected to fall per row (<= 0).
@@ -98,10 +165,15 @@ class Reference:
         """Take a finite, healthy value into the past."""
         if self._rows:
             self._deviation.push(abs(value - self._fast.median()))
+        if len(self._firsts) < self.FIRST_ROWS:
+            self._firsts.append(value)
         self._rows += 1
         self._level.push(value)
         self._fast.push(value)
         self._trend.append(value)
+        fast = self._fast.median()
+        if self._lowest is None or fast < self._lowest:
+            self._lowest = fast
         if self._rows % self.GRAIN_EVERY == 0:
             self._grain = self._level.smallest_gap()
 
@@ -114,4 +186,6 @@ class Reference:
             self._deviation.values(),
             list(self._trend),
             self._grain,
+            self._firsts,
+            self._lowest,
         )

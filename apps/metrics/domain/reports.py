@@ -12,10 +12,13 @@ import msgspec
 from apps.core.plain import name_of
 from apps.core.records import Evidence, Finding, FindingSeverity
 from apps.core.words import number
+from apps.metrics.domain.context import Change
 from apps.metrics.domain.episodes import Episode, EpisodePolicy
 
 DETECTOR = "metrics.spikes"
 LATE = "late rows moved what was told of step {onset}"
+GUESS = "guess"
+"""Source of an explanation that nobody has said and no series shows: it is told as a warning."""
 RENAMED = "{series} is no longer watched: another series counts now"
 MOVED = "the thresholds of the project have changed since step {onset}"
 """Why a finding is taken back."""
@@ -31,19 +34,10 @@ class Here:
     time_ns: int
 
 
-class RowMark(msgspec.Struct):
-    """Where a recent row stood in its band."""
-
-    step: int
-    time_ns: int
-    z: float
-    excess: float
-
-
 class Mark(msgspec.Struct):
     """An open finding of a test without an episode: what it saw when it opened or grew louder.
 
-    value, before: the values of then, as text where they are no numbers. row: of the attempt.
+    value, before: the values of then, as text where they are no numbers. row: of the attempt. planned: what explains it, in words.
     """
 
     step: int
@@ -55,15 +49,7 @@ class Mark(msgspec.Struct):
     seen_step: int = 0
     seen_time_ns: int = 0
     closed: bool = False
-
-
-class Change(msgspec.Struct):
-    """The learning rate jumped at `step` (row `row` of the attempt)."""
-
-    step: int
-    row: int
-    before: float
-    after: float
+    planned: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +84,20 @@ WORDINGS = {
         "{series} rises from its usual {before} to {value} since step {step}",
         "the median of 5 rows is above 5 times the median of the 200 rows before",
     ),
+    "missing_loss": Wording(
+        "missing_loss",
+        "loss",
+        "{series} is missing since step {step}; the last one was {before}",
+        "other values came at 3 times as many steps as a loss ever took",
+    ),
+    "plateau": Wording(
+        "plateau",
+        "loss",
+        "{series} has stopped falling at {value}, seen at step {step}",
+        "half of all steps gained less than 2 % of what the quarter before them gained",
+    ),
     "loss_scale": Wording(
-        "precursor",
+        "loss_scale_collapse",
         "loss_scale",
         "{series} falls {before} -> {value} at step {step}",
         "the loss scale lost a factor of 16 within 10 rows",
@@ -133,8 +131,10 @@ def episode(here: Here, state: Episode, policy: EpisodePolicy, change: Change | 
         series=series,
         closed_step=here.step if closed else None,
         closed_time_ns=here.time_ns if closed else None,
-        evidence=_episode_evidence(series, state) + _lr_evidence(here, change),
-        facts=_episode_facts(state) | _lr_facts(change),
+        evidence=_episode_evidence(series, state)
+        + _planned_evidence(state.planned)
+        + _lr_evidence(here, change),
+        facts=_episode_facts(state) | _planned_facts(state) | _lr_facts(change),
     )
 
 
@@ -159,8 +159,14 @@ def marked(here: Here, name: str, mark: Mark, change: Change | None) -> Finding:
         series=series,
         closed_step=here.step if mark.closed else None,
         closed_time_ns=here.time_ns if mark.closed else None,
-        evidence=(Evidence(words.rule, step=mark.seen_step), *_lr_evidence(here, change)),
-        facts={"rule": words.rule, "before": mark.before, "value": mark.value} | _lr_facts(change),
+        evidence=(
+            Evidence(words.rule, step=mark.seen_step),
+            *_planned_evidence(mark.planned),
+            *_lr_evidence(here, change),
+        ),
+        facts={"rule": words.rule, "before": mark.before, "value": mark.value}
+        | ({"planned": mark.planned} if mark.planned else {})
+        | _lr_facts(change),
     )
 
 
@@ -185,8 +191,23 @@ def taken_back(told: Finding, newest: tuple[int, int] | None, why: str) -> Findi
     )
 
 
+def _planned_evidence(planned: str) -> tuple[Evidence, ...]:
+    return (Evidence(f"explained by {planned}", weight=-1),) if planned else ()
+
+
+def _planned_facts(state: Episode) -> dict[str, Any]:
+    if not state.planned or state.page_step is not None:
+        return {}
+    if state.planned_source == GUESS:
+        return {"guess": state.planned}
+    return {"planned": state.planned, "planned_source": state.planned_source}
+
+
 def _kind(state: Episode, policy: EpisodePolicy) -> tuple[str, FindingSeverity]:
     if state.page_step is None:
+        if state.planned:
+            guess = state.planned_source == GUESS
+            return "level_shift", FindingSeverity.WARN if guess else FindingSeverity.INFO
         if state.direction < 0:
             return "loss_drop", FindingSeverity.INFO
         if state.closed_by == "settled":
@@ -206,6 +227,8 @@ def _episode_title(kind: str, series: str, state: Episode, here: Here) -> str:
         return f"{series} {moved} at step {state.onset_step}"
     end = f", back by step {here.step}" if state.closed_by in ("recovered", "outlier") else ""
     if kind == "level_shift":
+        if state.planned and state.page_step is None:
+            return f"{series} goes {moved} at step {state.onset_step}: {state.planned}"
         share = 100 * (state.page_excess or state.excess(10))
         since = f"since step {state.onset_step} ({moved})"
         return f"{series} stays {share:.0f} % above its level {since}{end}"
@@ -248,6 +271,7 @@ def _episode_facts(state: Episode) -> dict[str, Any]:
         "out_rows": state.out_rows,
         "page_step": state.page_step,
         "closed_by": state.closed_by or None,
+        "data_position": state.position,
     }
 
 

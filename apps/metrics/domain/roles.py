@@ -136,6 +136,72 @@ EVAL_LOSS = (
     "test/loss",
 )
 
+BATCH_SIZE = (
+    "batch size",
+    "train/batch size",
+    "global batch size",
+    "train/global batch size",
+    "batch size/batch size",
+    "data/batch size",
+    "train batch size",
+    "gbs",
+)
+SEQUENCE_LENGTH = (
+    "sequence length",
+    "train/sequence length",
+    "seq length",
+    "train/seq length",
+    "seq len",
+    "train/seq len",
+    "data/seq len",
+    "seqlen/curriculum seqlen",
+    "curriculum seqlen",
+    "curriculum/seqlen",
+    "context length",
+    "train/context length",
+)
+DATA_MIXTURE = (
+    "data/stage",
+    "data stage",
+    "data/phase",
+    "data phase",
+    "curriculum/stage",
+    "curriculum stage",
+    "curriculum/difficulty",
+    "curriculum difficulty",
+    "train/stage",
+    "stage",
+    "data/mixture",
+    "data mixture",
+    "mixture",
+    "data/dataset",
+    "dataset",
+    "dataset id",
+    "data/source",
+)
+TOKENS_SEEN = (
+    "train/tokens",
+    "tokens",
+    "tokens seen",
+    "train/tokens seen",
+    "total tokens",
+    "train/total tokens",
+    "consumed tokens",
+    "num input tokens seen",
+    "train/num input tokens seen",
+    "throughput/total tokens",
+    "time/token",
+)
+SAMPLES_SEEN = (
+    "consumed samples",
+    "train/consumed samples",
+    "samples seen",
+    "train/samples seen",
+    "num samples seen",
+    "time/sample",
+)
+EPOCH = ("epoch", "train/epoch", "trainer/epoch", "time/epoch")
+
 
 @dataclass(frozen=True, slots=True)
 class Role:
@@ -162,6 +228,17 @@ ROLES = (
          watched=True),
     Role("loss_scale", "loss scale", "repeated halving in fp16 training is an alarm", LOSS_SCALE,
          watched=True),
+    Role("batch_size", "batch size", "a change of it explains a shift of the loss", BATCH_SIZE,
+         watched=True),
+    Role("sequence_length", "sequence length", "a change of it explains a shift of the loss",
+         SEQUENCE_LENGTH, watched=True),
+    Role("data_mixture", "stage of data or curriculum", "a change of it explains a shift of the"
+         " loss", DATA_MIXTURE, watched=True),
+    Role("tokens_seen", "tokens seen", "says which data an outlier saw; a change of pace explains a"
+         " shift", TOKENS_SEEN, watched=True),
+    Role("samples_seen", "samples seen", "says which data an outlier saw", SAMPLES_SEEN,
+         watched=True),
+    Role("epoch", "epoch", "says which data an outlier saw", EPOCH, watched=True),
     Role("rank_loss", "loss of each rank", "names the one rank that differs from all others",
          LOCAL_LOSS, ranked=True, watched=True),
     Role("eval_loss", "evaluation loss", "a row of the flight deck, never alarmed on",
@@ -192,6 +269,12 @@ class Roles:
     grad_norm: str | None = None
     lr: str | None = None
     loss_scale: str | None = None
+    batch_size: str | None = None
+    sequence_length: str | None = None
+    data_mixture: str | None = None
+    tokens_seen: str | None = None
+    samples_seen: str | None = None
+    epoch: str | None = None
     rank_loss: str | None = None
     eval_loss: str | None = None
     step_time: str | None = None

@@ -45,6 +45,11 @@ class RollingMedian:
             return self._sorted[half]
         return 0.5 * self._sorted[half - 1] + 0.5 * self._sorted[half]
 
+    def quantile(self, share: float) -> float:
+        """The value that `share` of the window (0 to 1) lies below or at, 0.0 for an empty one."""
+        n = len(self._sorted)
+        return self._sorted[min(n - 1, int(share * n))] if n else 0.0
+
     def smallest_gap(self) -> float:
         """The smallest difference between two different values, 0.0 if all are the same."""
         gaps = [b - a for a, b in pairwise(self._sorted) if b > a]

@@ -7,19 +7,23 @@ from collections.abc import Mapping
 import numpy as np
 
 from apps.metrics.domain.blocks import Floats, Ints
-from apps.metrics.domain.spikes import TrainRow
+from apps.metrics.domain.train_row import TrainRow
 
 Series = tuple[Ints, Ints, Floats]
 """(step, time_ns, value), by step, at equal steps in order of arrival."""
 
+LEADING = ("loss", "grad_norm", "lr", "loss_scale")
+"""Roles that stand in every line of a training step."""
+
 
 def train_rows(series: Mapping[str, Series], names: Mapping[str, str]) -> list[TrainRow]:
-    """One row for every step at which a loss or a gradient norm was logged, by step.
+    """One row for every step at which one of LEADING was logged, by step.
 
-    names: role -> series. A step that was logged twice gives one row with what arrived last.
+    names: role -> series. A step that was logged twice gives one row with what arrived last. A row
+    without a loss and a gradient norm may say that a loss is missing.
     """
     by_role = {role: _by_step(series[name]) for role, name in names.items() if name in series}
-    leading = [by_role[role] for role in ("loss", "grad_norm") if role in by_role]
+    leading = [by_role[role] for role in LEADING if role in by_role]
     times: dict[int, int] = {}
     for values in reversed(leading):
         times.update({step: time_ns for step, (time_ns, _) in values.items()})

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from apps.core.errors import AppError
-from apps.metrics.domain.spikes import SpikePolicy
+from apps.metrics.domain.spike_policy import SpikePolicy
 from apps.metrics.domain.threshold_words import GROUPS, ORDERED, WORDS, Words
 
 _SOURCE = re.compile(r"(?s)Source: (.+?)(?:\n\n|\Z)")

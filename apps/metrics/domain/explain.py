@@ -1,0 +1,149 @@
+"""Whether a shift of the loss is one that somebody wanted: it is recorded then, and pages nobody.
+
+A change explains a shift, not a divergence: what keeps growing, or takes back most of what was
+learnt, needs a person whatever was planned.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from apps.metrics.domain.context import COUNTS, Change, Scene
+from apps.metrics.domain.planned import PlannedChange
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainPolicy:
+    """How large a shift each change explains.
+
+    sum_tolerance: |ln| between the ratio of the loss and that of the batch, for a loss summed over
+    it. excess: of the level, for a mean loss after another batch or sequence length. rate_share,
+    data_share, plan_share, warm_up_share: of all that was learnt so far. growth: the last rows over
+    the first ones of the shift, told where it takes back `growth_share`. slow_rows: how long before a slow rise a change may lie. Source: small trainings of `bench spikes` (looked-at half): plans
+    stay below half of each; explosions inside warm-up take back more than half of what was learnt.
+    """
+
+    sum_tolerance: float = 0.25
+    excess: float = 0.5
+    rate_share: float = 0.3
+    data_share: float = 1.2
+    data_share_at_once: float = 5.0
+    at_once_growth: float = 1.1
+    plan_share: float = 1.5
+    warm_up_share: float = 0.35
+    growth: float = 1.5
+    growth_share: float = 0.25
+    slow_rows: int = 250
+    round_tolerance: float = 0.09
+    grad_low: float = 0.85
+    grad_high: float = 1.4
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """A shift of the loss. ratio: new level over old, None if either is not above 0. excess: of
+    what there is to lose. share: of what was learnt. growth: last rows over first rows."""
+
+    step: int
+    ratio: float | None
+    excess: float
+    share: float
+    growth: float
+    upwards: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a shift is wanted, in words. source: as in PlannedChange."""
+
+    text: str
+    source: str
+
+
+WARM_UP = Reason("the learning rate is still warming up", "logged")
+REWARMED = Reason("the schedule has raised the learning rate again", "logged")
+
+
+def reason(
+    shift: Shift,
+    changes: Iterable[Change],
+    planned: Iterable[PlannedChange],
+    policy: ExplainPolicy,
+) -> Reason | None:
+    """What explains the shift, None if nothing does. changes: logged ones that are near enough."""
+    near = list(changes)
+    counted = next((change for change in near if _by_count(shift, change, policy)), None)
+    if counted is not None:
+        return Reason(counted.text, "logged")
+    if shift.growth > policy.growth and shift.share > policy.growth_share:
+        return None
+    other = next((change for change in near if _by_other(shift, change, policy)), None)
+    if other is not None:
+        return Reason(other.text, "logged")
+    return _by_plan(shift, planned, policy)
+
+
+def slow_reason(share: float, step: int, scene: Scene, policy: ExplainPolicy) -> Reason | None:
+    """What explains a slow rise of the loss by a share of what was learnt, that began at `step`."""
+    context = scene.context
+    shift = Shift(step=step, ratio=None, excess=share, share=share, growth=1.0)
+    if context.warming_up(scene.row):
+        return WARM_UP if share < policy.warm_up_share else None
+    if context.rewarmed() and share < policy.rate_share:
+        return REWARMED
+    recent = [c for c in context.state.changes if c.row > scene.row - policy.slow_rows]
+    return reason(shift, reversed(recent), scene.planned, policy)
+
+
+def gradient_reason(ratio: float, scene: Scene, policy: ExplainPolicy) -> Reason | None:
+    """What explains a gradient norm of `ratio` times its usual value."""
+    for change in scene.context.near(scene.row):
+        counted = change.series in COUNTS and change.before > 0
+        if counted and ratio < policy.grad_high * change.after / change.before:
+            return Reason(change.text, "logged")
+    return None
+
+
+def _by_plan(
+    shift: Shift, planned: Iterable[PlannedChange], policy: ExplainPolicy
+) -> Reason | None:
+    told = [plan for plan in planned if plan.covers(shift.step)]
+    for plan in sorted(told, key=lambda plan: -plan.from_step):
+        share = policy.warm_up_share if plan.kind == "warm_up" else policy.plan_share
+        if shift.share < share:
+            return Reason(plan.words, plan.source)
+    return None
+
+
+def factor_of_sum(ratio: float | None, grad_ratio: float, policy: ExplainPolicy) -> float | None:
+    """The round factor by which loss and gradient norm both grew, None if they did not.
+
+    The mark of a loss that is a sum over the batch, when nobody logs the batch: 1.5, 2, 3, 4, 6, 8
+    or 16 times as much from one row to the next. The norm of a sum grows by a factor between its
+    root (noise) and itself (signal). grad_ratio: 0.0 if not known, which says nothing.
+    """
+    if ratio is None or grad_ratio <= 0:
+        return None
+    nearest = min((1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0), key=lambda r: abs(math.log(ratio / r)))
+    fits = abs(math.log(ratio / nearest)) < policy.round_tolerance
+    low, high = policy.grad_low * math.sqrt(nearest), policy.grad_high * nearest
+    return nearest if fits and low < grad_ratio < high else None
+
+
+def _by_count(shift: Shift, change: Change, policy: ExplainPolicy) -> bool:
+    if change.series not in COUNTS or change.before <= 0 or change.after <= 0:
+        return False
+    expected = math.log(change.after / change.before)
+    if shift.ratio is not None and abs(math.log(shift.ratio) - expected) < policy.sum_tolerance:
+        return True
+    return shift.excess < policy.excess
+
+
+def _by_other(shift: Shift, change: Change, policy: ExplainPolicy) -> bool:
+    if change.series == "data_mixture":
+        at_once = shift.growth <= policy.at_once_growth
+        return shift.share < (policy.data_share_at_once if at_once else policy.data_share)
+    wanted = change.series == "lr" and not change.beyond
+    return wanted and (shift.share < policy.rate_share or not shift.upwards)

@@ -1,0 +1,1 @@
+"""Small real trainings with known faults and known plans, to judge detectors on."""

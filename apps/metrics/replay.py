@@ -13,7 +13,8 @@ from apps.metrics.domain.spikes import SpikeDetector
 from apps.metrics.domain.thresholds import checked, policy_with
 from apps.metrics.domain.train_row import TrainRow
 from apps.metrics.domain.whatif import Change, compare, episodes
-from apps.metrics.services import rows_of, seeded
+from apps.metrics.planned import planned_of
+from apps.metrics.services import Rules, rows_of, seeded
 from apps.runs import store as runs
 from apps.runs.records import AttemptInfo, RunInfo
 
@@ -90,7 +91,10 @@ class _Judge:
         if "loss" not in roles:
             return
         first = self._first_step()
-        detectors = [seeded(run_id, number, roles, first, policy) for policy in both]
+        planned = planned_of(run_id)
+        detectors = [
+            seeded(run_id, number, roles, first, Rules(policy, planned)) for policy in both
+        ]
         rows = rows_of(run_id, number, roles, first, None)
         seen: list[dict[str, Finding]] = [{}, {}]
         for start in range(0, len(rows), CHUNK_ROWS):

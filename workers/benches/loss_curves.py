@@ -29,6 +29,15 @@ class Curve:
     recovery: int | None = None
     pages: bool = False
 
+    def columns(self) -> dict[str, list[float]]:
+        """The curve as a log has it: name -> one value a row."""
+        return {
+            "step": list(map(float, range(len(self)))),
+            "loss": self.loss.tolist(),
+            "grad_norm": self.grad_norm.tolist(),
+            "lr": self.lr.tolist(),
+        }
+
     def __len__(self) -> int:
         return len(self.loss)
 

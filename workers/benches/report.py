@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class BenchOptions:
-    """data: a folder to measure on instead of the built-in data. out: where to put details.
+    """data: a folder to measure on instead of the built-in data.
 
     steps, keys: of the built-in data instead of the usual number; few measure nothing, but fast.
     peers: Python interpreters that can import a program to compare with. scale: length of the
@@ -17,7 +17,6 @@ class BenchOptions:
     """
 
     data: Path | None = None
-    out: Path | None = None
     steps: int | None = None
     keys: int | None = None
     peers: tuple[Path, ...] = ()
@@ -27,11 +26,13 @@ class BenchOptions:
 
 @dataclass(frozen=True, slots=True)
 class BenchReport:
-    """columns and rows: a table for people. figures: the same for programs (JSON-able)."""
+    """columns and rows: a table for people. figures: the same for programs (JSON-able).
+    details: what --json writes instead of the figures."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     figures: dict[str, Any] = field(default_factory=dict)
+    details: dict[str, Any] | None = None
 
     def table(self) -> str:
         """The rows under their headings, in aligned columns."""

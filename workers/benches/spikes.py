@@ -1,38 +1,49 @@
 """`bench spikes`: the loss detector over whole curves, row by row, and how right it is.
 
-Without --data made-up curves with known faults; with --data a folder with `labels.json` and CSV
-files (columns step, loss, grad_norm, lr, loss_scale; labels as `workers/benches/spike_score.py`
-reads them). --out FILE writes the alarms as JSON: {series: [{row, step, onset_step, kind, page}]}.
+Without --data made-up curves with known faults and small real trainings; with --data a folder with
+`labels.json` and CSV files: a step, and columns whose names are read as those of a run are; labels
+as `workers/benches/spike_score.py` reads them. --json FILE writes the alarms:
+{series: [{row, step, onset_step, kind, page}]}.
 """
 
 from __future__ import annotations
 
 import csv
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from apps.metrics.domain import roles
 from apps.metrics.domain.spikes import SpikeDetector
 from apps.metrics.domain.train_row import TrainRow
 from workers.benches import loss_curves, spike_score
 from workers.benches.report import BenchOptions, BenchReport
 from workers.benches.spike_score import Alarm, Label
+from workers.benches.trainings import cases
 
 CHUNK_ROWS = 256
 """Rows between two stores of the state: the bench pays for them as the writer does."""
+ROW_NS = 30_000_000_000
+"""From one row to the next; files do not tell."""
+TRAININGS = range(0, 36)
+"""Numbers of the trainings that are run: each fate twice. About a minute of CPU time."""
+Event = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class _Series:
-    """rows: numbered 0, 1, ... in file order, since steps may repeat. steps: as logged."""
+    """rows: numbered 0, 1, ... in file order, since steps may repeat. steps: as logged. names: role ->
+    column."""
 
     rows: list[TrainRow]
     steps: list[int]
     label: Label
+    names: dict[str, str]
 
 
 def run(options: BenchOptions) -> BenchReport:
@@ -41,8 +52,6 @@ def run(options: BenchOptions) -> BenchReport:
     started = time.process_time()
     alarms = {name: _alarms(one) for name, one in series.items()}
     cpu_s = time.process_time() - started
-    if options.out:
-        options.out.write_bytes(orjson.dumps(_predictions(series, alarms)))
     score = spike_score.score({n: (s.steps, s.label) for n, s in series.items()}, alarms)
     rows = sum(len(one.rows) for one in series.values())
     figures = {
@@ -52,21 +61,32 @@ def run(options: BenchOptions) -> BenchReport:
         **score.figures(),
     }
     table = [(name.replace("_", " "), str(value)) for name, value in figures.items()]
-    return BenchReport(("what", "value"), tuple(table), figures)
+    predictions = _predictions(series, alarms)
+    return BenchReport(("what", "value"), tuple(table), figures, details=predictions)
 
 
 def _alarms(series: _Series) -> list[Alarm]:
-    """The paging findings in the order in which they were raised, each once."""
+    """The paging findings in the order in which they were raised, each once.
+
+    Where the steps go backwards the job went on from a checkpoint: another attempt.
+    """
     detector = SpikeDetector()
     seen: dict[str, Alarm] = {}
-    detector.start_attempt(0, {"loss": "loss", "grad_norm": "grad norm", "lr": "learning rate"})
-    for start in range(0, len(series.rows), CHUNK_ROWS):
-        for finding in detector.feed(series.rows[start : start + CHUNK_ROWS]):
-            if finding.page and finding.seen_step is not None:
-                alarm = Alarm(finding.seen_step, finding.onset_step, finding.kind)
-                seen.setdefault(finding.key, alarm)
-        detector = SpikeDetector.load(detector.dump())
+    for attempt, (first, last) in enumerate(pairwise(_starts(series.steps))):
+        detector.start_attempt(attempt, series.names)
+        for start in range(first, last, CHUNK_ROWS):
+            for finding in detector.feed(series.rows[start : min(start + CHUNK_ROWS, last)]):
+                if finding.page and finding.seen_step is not None:
+                    alarm = Alarm(finding.seen_step, finding.onset_step, finding.kind)
+                    seen.setdefault(finding.key, alarm)
+            detector = SpikeDetector.load(detector.dump())
     return list(seen.values())
+
+
+def _starts(steps: Sequence[int]) -> list[int]:
+    """The rows at which an attempt starts, and the number of rows."""
+    back = [row for row in range(1, len(steps)) if steps[row] < steps[row - 1]]
+    return [0, *back, len(steps)]
 
 
 def _predictions(
@@ -90,36 +110,45 @@ def _predictions(
 def _made_up() -> dict[str, _Series]:
     found = {}
     for name, curve in loss_curves.family().items():
-        columns = zip(curve.loss.tolist(), curve.grad_norm.tolist(), curve.lr.tolist(), strict=True)
-        rows = [TrainRow(at, at, *values) for at, values in enumerate(columns)]
         event = {
             "onset_step": curve.onset,
             "recovery_step": curve.recovery,
             "severity": "page" if curve.pages else "info",
             "kind": name,
         }
-        label = Label([] if curve.onset is None else [event])
-        found[name] = _Series(rows, list(range(len(curve))), label)
+        events = [] if curve.onset is None else [event]
+        found[name] = _series(curve.columns(), events)
+    for number in TRAININGS:
+        case = cases.case(number)
+        found[case.name] = _series(case.columns(), case.events)
     return found
 
 
 def _from_folder(folder: Path) -> dict[str, _Series]:
     labels = orjson.loads((folder / "labels.json").read_bytes())["series"]
-    return {name: _read(folder / one["file"], one["events"]) for name, one in labels.items()}
+    return {
+        name: _series(_read(folder / one["file"]), one["events"]) for name, one in labels.items()
+    }
 
 
-def _read(path: Path, events: Iterable[Mapping[str, Any]]) -> _Series:
+def _read(path: Path) -> dict[str, list[float | None]]:
     with path.open(newline="", encoding="utf-8") as handle:
         lines = list(csv.DictReader(handle))
+    return {
+        name: [_number(line.get(name)) for line in lines] for name in (lines[0] if lines else ())
+    }
+
+
+def _series(columns: Mapping[str, Sequence[float | None]], events: Iterable[Event]) -> _Series:
+    """columns: name -> values; "step" is one of them, the others play the roles of their names."""
+    steps = [round(step or 0) for step in columns["step"]]
+    names = roles.guess(name for name in columns if name != "step").by_role()
+    values = zip(*(columns[name] for name in names.values()), strict=True)
     rows = [
-        TrainRow(at, at, *(_number(line.get(name)) for name in _COLUMNS))
-        for at, line in enumerate(lines)
+        TrainRow(at, at * ROW_NS, **dict(zip(names, row, strict=True)))
+        for at, row in enumerate(values)
     ]
-    steps = [round(float(line["step"])) for line in lines]
-    return _Series(rows, steps, Label(list(events)))
-
-
-_COLUMNS = ("loss", "grad_norm", "lr", "loss_scale")
+    return _Series(rows, steps, Label(list(events)), names)
 
 
 def _number(text: str | None) -> float | None:

@@ -7,7 +7,7 @@ being wrong. This module keeps the last such changes and says how much of a shif
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import msgspec
 
@@ -26,22 +26,24 @@ WORDS = {
 COUNTS = ("batch_size", "sequence_length", "tokens_per_step")
 """What a loss that is summed over its batch grows with."""
 
+KEPT = 8
+"""Changes that are remembered."""
+
 
 @dataclass(frozen=True, slots=True)
 class ContextPolicy:
     """When a series changed, and for how many rows its change may explain what follows.
 
-    count: batch and sequence ramps go in steps of 3 % and more.
     beyond: a schedule never passes its own peak by a quarter, a wrong factor does. peak_rows: rows
-    without a new maximum after which the peak of the schedule is known. rewarmed: over the lowest rate
-    since the peak. warm_up_rows: as long as
-    the rate rises, and this long in a run that logs none (first learning rates of public runs are
-    2 % of their steps). reach_rows: a summed loss follows its batch at once, other data within the
-    rows that a loader holds ready, a learning rate over a few times Adam's memory (1 / (1 - beta2)
-    = 50 rows for 0.98).
+    without a new maximum after which the peak of the schedule is known. rewarmed: over the lowest
+    rate since the peak. warm_up_rows: the warm-up of a run that logs no rate; else it lasts as long
+    as the rate rises. *_reach_rows: a summed loss follows its batch at once, other data within the
+    rows that a loader holds ready, a learning rate over a few times Adam's memory of 50 rows.
+
+    Source: schedules of the public logs and own runs of the loss-spike study (warm-up is 2 % of
+    their steps), Adam's 1 / (1 - beta2) for 0.98.
     """
 
-    count: ChangePolicy = field(default_factory=lambda: ChangePolicy(ratio=1.03))
     beyond: float = 1.25
     rewarmed: float = 1.3
     peak_rows: int = 30
@@ -49,7 +51,6 @@ class ContextPolicy:
     count_reach_rows: int = 20
     data_reach_rows: int = 60
     lr_reach_rows: int = 150
-    kept: int = 8
 
 
 class Change(msgspec.Struct):
@@ -90,10 +91,16 @@ class ContextState(msgspec.Struct):
 class Context:
     """The schedule and the changes of one attempt; feed every row before its loss is judged."""
 
-    __slots__ = ("_policy", "_rates", "state")
+    __slots__ = ("_counts", "_policy", "_rates", "state")
 
-    def __init__(self, policy: ContextPolicy, rates: ChangePolicy, state: ContextState) -> None:
-        self._policy, self._rates = policy, rates
+    def __init__(
+        self,
+        policy: ContextPolicy,
+        rates: ChangePolicy,
+        counts: ChangePolicy,
+        state: ContextState,
+    ) -> None:
+        self._policy, self._rates, self._counts = policy, rates, counts
         self.state = state
 
     def take(self, row: TrainRow, at: int) -> None:
@@ -186,15 +193,15 @@ class Context:
         if value is None or not math.isfinite(value):
             return
         track = self.state.tracks.setdefault(series, Track())
-        if value == track.last and len(track.deltas) >= self._policy.count.history_rows:
+        if value == track.last and len(track.deltas) >= self._counts.history_rows:
             return
-        before = jump(track, value, self._policy.count)
+        before = jump(track, value, self._counts)
         if before is not None:
             self._keep(Change(series, step, at, before, value))
 
     def _keep(self, change: Change) -> None:
         self.state.changes.append(change)
-        del self.state.changes[: -self._policy.kept]
+        del self.state.changes[:-KEPT]
 
 
 @dataclass(slots=True)

@@ -177,9 +177,7 @@ class Excursions:
     def _rules(self, episode: Episode) -> EpisodePolicy:
         return self._policy.up if episode.direction > 0 else self._policy.down
 
-    def _report(
-        self, row: TrainRow, scene: Scene, episode: Episode, policy: EpisodePolicy
-    ) -> None:
+    def _report(self, row: TrainRow, scene: Scene, episode: Episode, policy: EpisodePolicy) -> None:
         loud = episode.peak / episode.scale > self._policy.info_z
         quiet = episode.page_step is None and not episode.planned
         if quiet and episode.out_rows <= policy.outlier_rows and not loud:

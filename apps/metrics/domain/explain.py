@@ -20,9 +20,13 @@ class ExplainPolicy:
 
     sum_tolerance: |ln| between the ratio of the loss and that of the batch, for a loss summed over
     it. excess: of the level, for a mean loss after another batch or sequence length. rate_share,
-    data_share, plan_share, warm_up_share: of all that was learnt so far. growth: the last rows over
-    the first ones of the shift, told where it takes back `growth_share`. slow_rows: how long before a slow rise a change may lie. Source: small trainings of `bench spikes` (looked-at half): plans
-    stay below half of each; explosions inside warm-up take back more than half of what was learnt.
+    data_share, plan_share, warm_up_share: of all that was learnt so far; data_share_at_once: of a
+    shift that is largest in its first rows (growth below at_once_growth). growth: the last rows
+    over the first ones, asked where the shift takes back `growth_share`. slow_rows: how long before
+    a slow rise a change may lie. round_tolerance, grad_low, grad_high: see `factor_of_sum`.
+
+    Source: small trainings of `bench spikes` (the half with even numbers): plans stay below half of
+    each share; explosions inside warm-up take back more than half of what was learnt.
     """
 
     sum_tolerance: float = 0.25

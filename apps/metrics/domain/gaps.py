@@ -10,7 +10,7 @@ import msgspec
 @dataclass(frozen=True, slots=True)
 class GapPolicy:
     """times: how often a loss was due and did not come, by the longest gap between two losses so
-    far. rows: at least so many rows. wait_ns: and so long, since a loss may come by another way
+    far. rows: at least so many rows. wait_s: and so long, since a loss may come by another way
     than the rest of its line. min_losses: before the first verdict.
     Source: Megatron leaves `lm loss` out of lines whose gradient norm is NaN (Megatron-DeepSpeed
     issue 396); logs of one loss per ten or more lines are usual.
@@ -18,9 +18,12 @@ class GapPolicy:
 
     times: int = 3
     rows: int = 3
-    wait_ns: int = 30_000_000_000
+    wait_s: float = 30.0
     min_losses: int = 20
-    kept: int = 20
+
+
+KEPT = 20
+"""Gaps that say how often a loss is due."""
 
 
 class GapState(msgspec.Struct):
@@ -35,11 +38,11 @@ class GapState(msgspec.Struct):
     last: float = 0.0
 
 
-def with_loss(state: GapState, loss: float, policy: GapPolicy) -> None:
+def with_loss(state: GapState, loss: float) -> None:
     """A row brought a loss."""
     if state.losses:
         state.gaps.append(state.since + 1)
-        del state.gaps[: -policy.kept]
+        del state.gaps[:-KEPT]
     state.losses += 1
     state.since, state.last = 0, loss
 
@@ -52,4 +55,4 @@ def without_loss(state: GapState, step: int, time_ns: int, policy: GapPolicy) ->
     if state.losses < policy.min_losses:
         return False
     due = max(policy.rows, policy.times * max(state.gaps))
-    return state.since >= due and time_ns - state.first_time_ns >= policy.wait_ns
+    return state.since >= due and time_ns - state.first_time_ns >= policy.wait_s * 1e9

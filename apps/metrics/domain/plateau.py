@@ -26,7 +26,10 @@ class PlateauPolicy:
     gain: float = 0.05
     noises: float = 1.5
     rate_share: float = 0.5
-    per_doubling: int = 4
+
+
+PER_DOUBLING = 4
+"""Looks at the loss while the rows double."""
 
 
 class PlateauState(msgspec.Struct):
@@ -36,17 +39,14 @@ class PlateauState(msgspec.Struct):
     next_row: int = 64
 
 
-def stopped(
-    state: PlateauState, row: int, now: Band, policy: PlateauPolicy
-) -> bool | None:
-    """Whether learning has stopped; None between the rows at which that is asked.
-    """
+def stopped(state: PlateauState, row: int, now: Band, policy: PlateauPolicy) -> bool | None:
+    """Whether learning has stopped; None between the rows at which that is asked."""
     if row < state.next_row:
         return None
     state.levels.append(now.level)
     del state.levels[:-10]
-    state.next_row = math.ceil(row * 2 ** (1 / policy.per_doubling))
-    back = policy.per_doubling
+    state.next_row = math.ceil(row * 2 ** (1 / PER_DOUBLING))
+    back = PER_DOUBLING
     if row < policy.min_rows or len(state.levels) <= 2 * back:
         return None
     middle, first = state.levels[-1 - back], state.levels[-1 - 2 * back]

@@ -25,7 +25,7 @@ class ReferenceState(msgspec.Struct):
 
 
 SPENT_SHARE = 0.02
-"""Of all that was learnt; a language model ends at a third of its first loss, a classifier below."""
+"""Of all that was learnt: a language model ends at a third, a classifier below."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,8 @@ class Reference:
     each (which follows a descent), at least 0.2 % of the level and at least the smallest difference
     between two values: a log rounded to one decimal or to bf16 has a deviation of 0 for long. A
     loss below a tenth of what was learnt (a classifier) has heavy tails, of which the median knows
-    nothing: the scale is then at least the 95th percentile of these deviations over that of a normal distribution.
+    nothing: the scale is then at least the 95th percentile of these deviations over that of a
+    normal distribution.
     Source: windows of the loss-spike study of 58 public logs; small trainings of `bench spikes`.
     """
 

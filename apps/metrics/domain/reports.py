@@ -37,7 +37,8 @@ class Here:
 class Mark(msgspec.Struct):
     """An open finding of a test without an episode: what it saw when it opened or grew louder.
 
-    value, before: the values of then, as text where they are no numbers. row: of the attempt. planned: what explains it, in words.
+    value, before: the values of then, as text where they are no numbers. row: of the attempt.
+    planned: what explains it, in words.
     """
 
     step: int

@@ -97,6 +97,12 @@ class SlowTest:
         state.held += 1
         return state.held >= policy.hold
 
+    def start_attempt(self) -> None:
+        """The best stays, the last rows do not: the first ones after a resume are a transient."""
+        self._window = RollingMedian(self._policy.window)
+        self._medians.clear()
+        self.state.held = 0
+
     def median(self) -> float:
         """The median of the last `window` rows."""
         return self._window.median()

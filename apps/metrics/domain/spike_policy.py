@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from apps.metrics.domain.changes import ChangePolicy
+from apps.metrics.domain.changes import COUNTS, ChangePolicy
 from apps.metrics.domain.context import ContextPolicy
 from apps.metrics.domain.episodes import DROP, EpisodePolicy
 from apps.metrics.domain.explain import ExplainPolicy
@@ -41,6 +41,7 @@ class SpikePolicy:
     gradient: GradientPolicy = field(default_factory=GradientPolicy)
     numerics: NumericsPolicy = field(default_factory=NumericsPolicy)
     lr: ChangePolicy = field(default_factory=ChangePolicy)
+    counts: ChangePolicy = COUNTS
     context: ContextPolicy = field(default_factory=ContextPolicy)
     explain: ExplainPolicy = field(default_factory=ExplainPolicy)
     gap: GapPolicy = field(default_factory=GapPolicy)

@@ -34,8 +34,8 @@ STATE_VERSION = 2
 class SpikeState(msgspec.Struct):
     """Everything the detector knows. About 15 KB stored; never grows with the run.
 
-series: role -> series. naming, thresholds: the versions of what people said about these names
-    and about thresholds. rows: of the attempt, with a loss or a gradient norm.
+    series: role -> series. naming, thresholds: the versions of what people said about these names
+        and about thresholds. rows: of the attempt, with a loss or a gradient norm.
     """
 
     version: int = STATE_VERSION
@@ -73,7 +73,9 @@ class SpikeDetector:
         self.policy = policy = policy or SpikePolicy()
         self.state = state = state or SpikeState()
         self._teller = Teller(state.attempt, state.series, state.marks)
-        self._scene = Scene(Context(policy.context, policy.lr, state.context), tuple(planned))
+        self._scene = Scene(
+            Context(policy.context, policy.lr, policy.counts, state.context), tuple(planned)
+        )
         self._excursions = Excursions(policy, state.excursion, self._teller)
         self._gradient = GradientTest(policy.gradient, state.gradient)
         self._slow = self._slow_tests(state.slow)
@@ -134,6 +136,8 @@ class SpikeDetector:
         state.rows, state.step, state.late_rows = 0, None, 0
         state.numerics, state.gap, state.plateau = NumericsState(), GapState(), PlateauState()
         state.marks.clear()
+        for test in self._slow:
+            test.start_attempt()
         self._scene.context.start_attempt()
         self._excursions.start_attempt()
 
@@ -161,7 +165,7 @@ class SpikeDetector:
     # -- loss -------------------------------------------------------------------------------
 
     def _loss(self, row: TrainRow, loss: float) -> None:
-        gaps.with_loss(self.state.gap, loss, self.policy.gap)
+        gaps.with_loss(self.state.gap, loss)
         self._teller.end("missing_loss", row)
         if not self._excursions.paging():
             self._slow_divergence(row, loss)

@@ -18,6 +18,7 @@ SD = "robust standard deviations"
 SHARE = "share of the level"
 ROWS = "logged rows"
 TIMES = "times"
+LEARNT = "share of what was learnt"
 
 GROUPS = {
     "": "All tests",
@@ -27,6 +28,12 @@ GROUPS = {
     "gradient": "Gradient norm",
     "numerics": "NaN, infinity and loss scale",
     "lr": "Jumps of the learning rate",
+    "slow_short": "Slow divergence, in few rows",
+    "counts": "Jumps of batch size, sequence length and data",
+    "context": "Schedule and reach of changes",
+    "explain": "What a wanted change explains",
+    "gap": "Missing losses",
+    "plateau": "Plateau",
 }
 """First part of a slug -> heading."""
 
@@ -104,10 +111,10 @@ WORDS: dict[str, Words] = {
     "EpisodePolicy.grace_rows": Words(
         "how long a restart transient must last to page", ROWS, 0, 1_000
     ),
-    "SlowPolicy.window": Words("rows whose median is compared with the best", ROWS, 20, 2_000),
-    "SlowPolicy.hold": Words("how long it must stay above the best to page", ROWS, 5, 5_000),
+    "SlowPolicy.window": Words("rows whose median is compared with the best", ROWS, 10, 2_000),
+    "SlowPolicy.hold": Words("how long it must stay above the best to page", ROWS, 3, 5_000),
     "SlowPolicy.noise_rows": Words("rows that say how noisy the loss is", ROWS, 50, 5_000),
-    "SlowPolicy.start_row": Words("first row that may page", ROWS, 100, 100_000),
+    "SlowPolicy.start_row": Words("first row that may page", ROWS, 30, 100_000),
     "SlowPolicy.noise": Words("how far above the best it must be", SD, 0.3, 20),
     "SlowPolicy.excess": Words("and how much of the best that must be", SHARE, 0.001, 1),
     "GradientPolicy.window": Words("rows that say what the usual norm is", ROWS, 30, 5_000),
@@ -119,6 +126,106 @@ WORDS: dict[str, Words] = {
     "GradientPolicy.calm_ratio": Words("is over below so many times", TIMES, 1.1, 500),
     "GradientPolicy.settle_rows": Words(
         "a norm that stays high becomes the usual one after this", ROWS, 60, 100_000
+    ),
+    "EpisodePolicy.fast_rows": Words(
+        "rows out of the band that page at once, unless they fall back", ROWS, 2, 10
+    ),
+    "EpisodePolicy.fast_share": Words(
+        "fallen back: below this share of the peak", "share of the peak", 0.05, 0.95
+    ),
+    "EpisodePolicy.growth_ratio": Words(
+        "three rows that each are so many times as far out as the one before page at once",
+        TIMES,
+        1.05,
+        10,
+    ),
+    "EpisodePolicy.growth_z": Words("if the first of them is this far out", SD, 1, 20),
+    "EpisodePolicy.urgent_rows": Words(
+        "rows out of the band that page under a learning rate beyond its schedule", ROWS, 1, 10
+    ),
+    "EpisodePolicy.planned_rows": Words(
+        "a wanted shift becomes the new level after this", ROWS, 5, 1_000
+    ),
+    "EpisodePolicy.planned_growth": Words(
+        "a wanted shift that grows by more than this pages after all", TIMES, 1.1, 10
+    ),
+    "SlowPolicy.noise_urgent": Words(
+        "the same under a learning rate beyond its schedule", SD, 0.3, 20
+    ),
+    "GradientPolicy.page_spreads": Words(
+        "and above the usual spread of the norm to this power", "spreads", 1, 20
+    ),
+    "GradientPolicy.growing_rows": Words("rows that each grow page at once", ROWS, 2, 5),
+    "GradientPolicy.growth": Words("if each is so many times the one before", TIMES, 1.05, 10),
+    "ContextPolicy.beyond": Words(
+        "a learning rate is beyond its schedule above so many times its peak", TIMES, 1.02, 10
+    ),
+    "ContextPolicy.rewarmed": Words(
+        "a schedule has warmed up again above so many times its lowest rate", TIMES, 1.05, 10
+    ),
+    "ContextPolicy.peak_rows": Words(
+        "rows without a new maximum after which its peak is known", ROWS, 5, 1_000
+    ),
+    "ContextPolicy.warm_up_rows": Words(
+        "first rows that count as warm-up where no learning rate is logged", ROWS, 0, 10_000
+    ),
+    "ContextPolicy.count_reach_rows": Words(
+        "rows after a change of batch or sequence that it explains", ROWS, 1, 1_000
+    ),
+    "ContextPolicy.data_reach_rows": Words(
+        "rows after a change of the data that it explains", ROWS, 1, 5_000
+    ),
+    "ContextPolicy.lr_reach_rows": Words(
+        "rows after a change of the learning rate that it explains", ROWS, 1, 5_000
+    ),
+    "ExplainPolicy.sum_tolerance": Words(
+        "how far a summed loss may be from the ratio of its batches", "|ln ratio|", 0.02, 1
+    ),
+    "ExplainPolicy.excess": Words(
+        "largest shift that another batch size or sequence length explains", SHARE, 0.01, 5
+    ),
+    "ExplainPolicy.rate_share": Words(
+        "largest loss of learning that a learning rate within its schedule explains", LEARNT, 0, 5
+    ),
+    "ExplainPolicy.data_share": Words("that other data explain", LEARNT, 0, 10),
+    "ExplainPolicy.data_share_at_once": Words(
+        "that other data explain if the shift only gets smaller", LEARNT, 0, 100
+    ),
+    "ExplainPolicy.at_once_growth": Words(
+        "gets smaller: the last rows over the first ones", TIMES, 0.5, 3
+    ),
+    "ExplainPolicy.plan_share": Words("that a planned change explains", LEARNT, 0, 10),
+    "ExplainPolicy.warm_up_share": Words("that warm-up explains", LEARNT, 0, 2),
+    "ExplainPolicy.growth": Words("a shift that grows by more is not explained", TIMES, 1.05, 10),
+    "ExplainPolicy.growth_share": Words("if it is larger than this", LEARNT, 0, 5),
+    "ExplainPolicy.slow_rows": Words(
+        "rows before a slow rise in which a change explains it", ROWS, 1, 5_000
+    ),
+    "ExplainPolicy.round_tolerance": Words(
+        "how near a round factor a loss must be to look like a sum", "|ln ratio|", 0.01, 0.2
+    ),
+    "ExplainPolicy.grad_low": Words(
+        "its gradient norm is at least so many times the root of the factor", TIMES, 0.3, 1
+    ),
+    "ExplainPolicy.grad_high": Words("and at most so many times the factor", TIMES, 1, 3),
+    "GapPolicy.times": Words("losses that must have been due", TIMES, 1, 100),
+    "GapPolicy.rows": Words("and rows without one", ROWS, 1, 1_000),
+    "GapPolicy.wait_s": Words("for at least so long", "seconds", 0, 86_400),
+    "GapPolicy.min_losses": Words("losses before the first verdict", "losses", 2, 1_000),
+    "PlateauPolicy.min_rows": Words("rows before the first verdict", ROWS, 128, 1_000_000),
+    "PlateauPolicy.share": Words(
+        "a doubling of the rows that gains less of what the one before gained has stopped",
+        "share of the gain before",
+        0.001,
+        0.5,
+    ),
+    "PlateauPolicy.gain": Words("the one before must have gained this much", SHARE, 0.001, 1),
+    "PlateauPolicy.noises": Words("and so much over the noise", SD, 0.1, 20),
+    "PlateauPolicy.rate_share": Words(
+        "a learning rate below this share of its peak explains the end of learning",
+        "share of the peak",
+        0.01,
+        1,
     ),
     "NumericsPolicy.loss_rows": Words(
         "losses that are no numbers page from this many on", ROWS, 1, 10

@@ -8,11 +8,11 @@ from workers.benches.loss_curves import explosion, healthy, level_shift, repeate
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("onset", [60, 300, 1_200])
-def test_an_explosion_pages_six_rows_after_its_onset(seed, onset):
+def test_an_explosion_under_a_wrong_learning_rate_pages_with_its_second_row(seed, onset):
     (found,) = pages(curve_rows(explosion(healthy(1_500, seed=seed, outliers=False), onset)))
 
     assert (found.kind, found.onset_step) == ("explosion", onset)
-    assert found.seen_step == onset + 5
+    assert found.seen_step == onset + 1
     assert found.closed_step is None
     assert found.facts["lr_change_step"] == onset
     assert found.facts["lr_after"] > 10 * found.facts["lr_before"]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.metrics.domain.changes import ChangePolicy, LrState, lr_change
+from apps.metrics.domain.changes import ChangePolicy, Track, jump
 
 AT = np.arange(1_000)
 WARM_UP = np.minimum(1.0, AT / 100)
@@ -19,11 +19,11 @@ SCHEDULES = {
 
 
 def jumps(values):
-    state = LrState()
+    state = Track()
     return [
         (at, before)
         for at, value in enumerate(values.tolist())
-        if (before := lr_change(state, value, ChangePolicy())) is not None
+        if (before := jump(state, value, ChangePolicy())) is not None
     ]
 
 

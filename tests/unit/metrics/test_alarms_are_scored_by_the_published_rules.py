@@ -1,7 +1,10 @@
 """workers.benches.spike_score and the bench that uses it."""
 
+from io import StringIO
+
 import orjson
 import pytest
+from django.core.management import call_command
 
 from workers.benches import spikes
 from workers.benches.report import BenchOptions
@@ -40,7 +43,7 @@ def test_short_series_are_not_scored():
     assert score({"x": (range(149), Label([PAGE]))}, {}).figures()["incidents"] == 0
 
 
-def test_the_bench_reads_a_folder_and_writes_its_alarms(tmp_path):
+def test_the_bench_reads_a_folder_and_writes_its_alarms_as_json(tmp_path):
     lines = ["step,loss,grad_norm,lr,loss_scale"]
     lines += [f"{10 * row},{3.0 if row < 300 else 'nan'},0.5,," for row in range(400)]
     (tmp_path / "a.csv").write_text("\n".join(lines))
@@ -48,7 +51,8 @@ def test_the_bench_reads_a_folder_and_writes_its_alarms(tmp_path):
     labels = {"series": {"a": {"file": "a.csv", "events": [event]}}}
     (tmp_path / "labels.json").write_bytes(orjson.dumps(labels))
 
-    report = spikes.run(BenchOptions(data=tmp_path, out=tmp_path / "out.json"))
+    call_command("bench", "spikes", data=tmp_path, json=tmp_path / "out.json", stdout=StringIO())
+    report = spikes.run(BenchOptions(data=tmp_path))
     (alarm,) = orjson.loads((tmp_path / "out.json").read_bytes())["a"]
 
     assert (report.figures["precision"], report.figures["recall"]) == (1.0, 1.0)

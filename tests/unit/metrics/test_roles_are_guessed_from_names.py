@@ -37,7 +37,7 @@ FRAMEWORKS = {
                       "lr": "train/learning_rate", "eval_loss": "eval/loss"}),
     "Lightning": ("train_loss lr-AdamW grad_2.0_norm_total val_loss trainer/global_step epoch",
                   {"loss": "train_loss", "lr": "lr-AdamW", "grad_norm": "grad_2.0_norm_total",
-                   "eval_loss": "val_loss"}),
+                   "eval_loss": "val_loss", "epoch": "epoch"}),
     "Megatron-LM": ("lm_loss grad-norm learning-rate loss-scale iteration-time lm_loss_validation",
                     {"loss": "lm_loss", "grad_norm": "grad-norm", "lr": "learning-rate",
                      "loss_scale": "loss-scale", "step_time": "iteration-time",

@@ -49,4 +49,4 @@ def test_a_loss_scale_that_keeps_falling_pages():
     rows = [replace(row, loss_scale=2.0 ** (16 - min(max(row.step - 300, 0), 5))) for row in rows]
     (found,) = pages(rows)
 
-    assert (found.kind, found.seen_step) == ("precursor", 304)
+    assert (found.kind, found.seen_step) == ("loss_scale_collapse", 304)

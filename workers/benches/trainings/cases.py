@@ -32,6 +32,10 @@ class Case:
     rows: list[dict[str, float]]
     events: list[dict[str, Any]]
 
+    def columns(self) -> dict[str, list[float]]:
+        """The training as a log has it: name -> one value a row."""
+        return {name: [row[name] for row in self.rows] for name in self.rows[0]}
+
 
 Fate = Callable[[Training, int, np.random.Generator], Training]
 
@@ -77,7 +81,10 @@ def _hump(base: Training, at: int, rng: np.random.Generator) -> Training:
 
 def _longer(base: Training, at: int, rng: np.random.Generator) -> Training:
     later = int(at + rng.integers(100, 200))
-    turns = (Turn("length", at, 2 * base.batch.length), Turn("length", later, 4 * base.batch.length))
+    turns = (
+        Turn("length", at, 2 * base.batch.length),
+        Turn("length", later, 4 * base.batch.length),
+    )
     return replace(base, turns=turns)
 
 
@@ -195,9 +202,7 @@ def _label(
     return [_event(turn, turn.what, severity, int(seen[onset]["step"]), recovery)]
 
 
-def _event(
-    turn: Turn, kind: str, severity: str, step: int, recovery: int | None
-) -> dict[str, Any]:
+def _event(turn: Turn, kind: str, severity: str, step: int, recovery: int | None) -> dict[str, Any]:
     event: dict[str, Any] = {"onset_step": step, "recovery_step": recovery, "kind": kind}
     gradual = "ramp" in turn.what or "climb" in turn.what
     slow = {"fault_step": turn.at} if gradual and severity != "silent" else {}

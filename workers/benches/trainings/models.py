@@ -46,7 +46,7 @@ class Model(Protocol):
 
 
 def _matrix(rng: np.random.Generator, rows: int, columns: int, gain: float = 1.0) -> Floats:
-    return gain * rng.standard_normal((rows, columns)) / np.sqrt(rows)
+    return np.asarray(gain * rng.standard_normal((rows, columns)) / np.sqrt(rows))
 
 
 def chain(source: int) -> Floats:

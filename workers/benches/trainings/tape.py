@@ -7,6 +7,7 @@ Every operation gives a Node that knows its value and how to hand its gradient o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -105,7 +106,7 @@ def rows_of(table: Node, index: Ints) -> Node:
 def stacked(nodes: Sequence[Node]) -> Node:
     """Matrices on top of each other."""
     bounds = np.cumsum([0, *(len(node.value) for node in nodes)]).tolist()
-    spans = [slice(a, b) for a, b in zip(bounds, bounds[1:], strict=False)]
+    spans = [slice(a, b) for a, b in pairwise(bounds)]
     return Node(
         np.concatenate([node.value for node in nodes]),
         [(node, _cut(span)) for node, span in zip(nodes, spans, strict=True)],
@@ -121,7 +122,7 @@ def cross_entropy(logits: Node, target: Ints) -> Node:
     def pull(up: Floats) -> Floats:
         back = np.exp(shifted - log_sum[:, None])
         back[at, target] -= 1
-        return up * back / len(target)
+        return np.asarray(up * back / len(target))
 
     return Node(np.asarray((log_sum - shifted[at, target]).mean()), [(logits, pull)])
 
@@ -154,7 +155,8 @@ def backward(loss: Node) -> None:
     loss.grad = np.asarray(1.0)
     for node in reversed(order):
         up = node.grad
-        for source, pull in node.inputs if up is not None else ():
+        assert up is not None  # noqa: S101 - what comes behind it has been there
+        for source, pull in node.inputs:
             part = pull(up)
             source.grad = part if source.grad is None else source.grad + part
 

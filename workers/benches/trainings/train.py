@@ -43,7 +43,7 @@ FAULTS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """All that decides a training. every: steps a logged row. told: columns beside step and loss."""
+    """All that decides a training. every: steps a row. told: columns beside step and loss."""
 
     model: str
     seed: int

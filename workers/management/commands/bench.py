@@ -34,8 +34,11 @@ class Command(BaseCommand):
         )
         parser.add_argument("--scale", type=float, default=1.0, help="length of the job (logs)")
         parser.add_argument("--door", choices=DOORS, help="one way in only (logs)")
-        parser.add_argument("--out", type=Path, help="write details (such as predictions) here")
-        parser.add_argument("--json", type=Path, help="write the figures to this file as well")
+        parser.add_argument(
+            "--json",
+            type=Path,
+            help="write the figures to this file as well; spikes: the alarms instead",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["data"] and not options["data"].is_dir():
@@ -45,7 +48,6 @@ class Command(BaseCommand):
         report = run(
             BenchOptions(
                 data=options["data"],
-                out=options["out"],
                 steps=options["steps"],
                 keys=options["keys"],
                 peers=tuple(options["peer"]),
@@ -57,4 +59,5 @@ class Command(BaseCommand):
         self.stdout.write(report.table())
         self.stdout.write(figures)
         if options["json"]:
-            options["json"].write_text(figures + "\n", encoding="utf-8")
+            written = figures if report.details is None else orjson.dumps(report.details).decode()
+            options["json"].write_text(written + "\n", encoding="utf-8")

@@ -10,7 +10,11 @@ from tests.incident_samples import at
 
 pytestmark = pytest.mark.django_db
 PAGE, API = "/projects/-/detectors/", "projects/-/detectors"
-DEAF = {"up.page_z": 50, "up.page_excess": 5, "up.page_z_long": 50, "up.page_excess_long": 5}
+DEAF = {
+    "up.page_z": 50, "up.page_excess": 5, "up.page_z_long": 50, "up.page_excess_long": 5,
+    "up.fast_rows": 10, "up.urgent_rows": 10,
+    "slow_short.start_row": 100_000, "slow.start_row": 100_000,
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

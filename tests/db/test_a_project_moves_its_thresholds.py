@@ -16,7 +16,11 @@ from tests.metric_samples import T0_NS, recorded_rows
 
 pytestmark = pytest.mark.django_db
 PROJECT = "llm"
-DEAF = {"up.page_z": 50, "up.page_excess": 5, "up.page_z_long": 50, "up.page_excess_long": 5}
+DEAF = {
+    "up.page_z": 50, "up.page_excess": 5, "up.page_z_long": 50, "up.page_excess_long": 5,
+    "up.fast_rows": 10, "up.urgent_rows": 10,
+    "slow_short.start_row": 100_000, "slow.start_row": 100_000,
+}  # fmt: skip
 ADA = Actor("user", "ada", frozenset({"read", "operate"}))
 
 

@@ -114,7 +114,7 @@ def test_a_second_attempt_knows_what_was_normal_before_its_fork(run):
     (found,) = fed(run, again, attempt=1, flush=7).values()
 
     assert (found.kind, found.attempt, found.onset_step) == ("explosion", 1, 615)
-    assert found.seen_step == 620
+    assert found.seen_step == 616
 
 
 def test_a_resumed_healthy_run_is_silent(run):

@@ -30,15 +30,15 @@ CHUNK_ROWS = 256
 """Rows between two stores of the state: the bench pays for them as the writer does."""
 ROW_NS = 30_000_000_000
 """From one row to the next; files do not tell."""
-TRAININGS = range(0, 36)
+TRAININGS = range(36)
 """Numbers of the trainings that are run: each fate twice. About a minute of CPU time."""
 Event = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class _Series:
-    """rows: numbered 0, 1, ... in file order, since steps may repeat. steps: as logged. names: role ->
-    column."""
+    """rows: numbered 0, 1, ... in file order, since steps may repeat. steps: as logged.
+    names: role -> column."""
 
     rows: list[TrainRow]
     steps: list[int]

@@ -12,7 +12,7 @@ from apps.core.records import Finding
 from apps.incidents.domain.clues import RateSeen, ScaleSeen
 from apps.incidents.domain.summary import telling
 from apps.metrics.domain.blocks import Floats, Ints
-from apps.metrics.domain.changes import ChangePolicy, LrState, lr_change
+from apps.metrics.domain.changes import ChangePolicy, Track, jump
 from apps.metrics.domain.reference import Reference
 
 
@@ -122,9 +122,9 @@ def rate_seen(
 
 def _jump(step: Ints, value: Floats, policy: LookPolicy) -> tuple[int, float, float] | None:
     """(step, before, after) of the last jump that no schedule explains."""
-    state, found = LrState(), None
+    state, found = Track(), None
     for at in range(max(0, len(value) - policy.jump_rows), len(value)):
-        before = lr_change(state, float(value[at]), ChangePolicy())
+        before = jump(state, float(value[at]), ChangePolicy())
         if before is not None:
             found = int(step[at]), before, float(value[at])
     return found

@@ -20,13 +20,16 @@ from apps.metrics.domain.roles import in_words
 TELLING = (
     "failure",
     "nonfinite",
+    "missing_loss",
     "explosion",
     "slow_divergence",
     "level_shift",
     "loss_drop",
     "rank_outlier",
     "straggler",
+    "loss_scale_collapse",
     "outlier",
+    "plateau",
     "precursor",
     "script_alert",
 )

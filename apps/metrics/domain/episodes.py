@@ -190,7 +190,8 @@ def _fast_rule(episode: Episode, policy: EpisodePolicy, urgent: bool) -> str:
     last = episode.recent[-policy.fast_rows :]
     if episode.direction < 0 or last[-1] < policy.fast_share * episode.peak:
         return ""
-    floor = max(policy.open_z * episode.scale, policy.page_excess * episode.reach)
+    z = max(policy.open_z, policy.page_z)
+    floor = max(z * episode.scale, policy.page_excess * episode.reach)
     if urgent and len(last) >= policy.urgent_rows and min(last[-policy.urgent_rows :]) > floor:
         return "2 rows under a learning rate beyond its schedule"
     if _growing(last[-3:], floor, episode, policy):

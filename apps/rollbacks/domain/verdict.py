@@ -94,11 +94,14 @@ class _Comparison:
     better: bool | None
 
 
+_SLOW = ("slow_divergence", "precursor", "loss_scale_collapse", "plateau")
+
+
 def rows_needed(kind: str, policy: VerdictPolicy = DEFAULT_POLICY) -> int:
     """Rows past the onset before a verdict is given."""
     if kind == FAILURE:
         return policy.failure_min_rows
-    return policy.slow_min_rows if kind in ("slow_divergence", "precursor") else policy.min_rows
+    return policy.slow_min_rows if kind in _SLOW else policy.min_rows
 
 
 def judge(trial: Trial, policy: VerdictPolicy = DEFAULT_POLICY) -> Verdict:

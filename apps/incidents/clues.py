@@ -245,6 +245,11 @@ def _tried(scene: _Scene, onset: int) -> tuple[int, ...]:
         for i in scene.incidents
         if i.page and i.onset_step is not None and (i.kind in FAILURE_KINDS) == failed
     ]
+    same += [
+        (i.relapsed_attempt, i.relapsed_step)
+        for i in scene.incidents
+        if i.relapsed_attempt is not None and i.relapsed_step is not None
+    ]
     found = set()
     for attempt, met_at in same:
         fork = scene.attempts[attempt].fork_step if attempt in scene.attempts else None

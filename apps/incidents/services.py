@@ -24,7 +24,7 @@ from apps.incidents.acting import (
     silence,
     unsilence,
 )
-from apps.incidents.domain.correlate import SCRIPT_ALERT, Case, correlate, over
+from apps.incidents.domain.correlate import SCRIPT_ALERT, Case, correlate, over, relapses
 from apps.incidents.domain.earliest import (
     Move,
     as_signal,
@@ -34,6 +34,7 @@ from apps.incidents.domain.earliest import (
     next_look,
 )
 from apps.incidents.domain.incident import (
+    NOTHING_DONE,
     IncidentChange,
     IncidentInfo,
     IncidentState,
@@ -43,6 +44,7 @@ from apps.incidents.domain.movers import Looked, anchor_of, in_order
 from apps.incidents.domain.script_alert import DEFAULT_POLICY, ScriptAlert, as_finding
 from apps.incidents.domain.state import Act, Deed
 from apps.incidents.domain.summary import Summary, summarise
+from apps.incidents.domain.suspects import merge_suspects
 from apps.metrics import naming
 from apps.metrics import services as metrics
 from apps.metrics.services import MovedSignal
@@ -148,60 +150,95 @@ def report(run_id: int, attempt: int, said: Sequence[ScriptAlert], now_ns: int) 
 
 def _correlate(scene: _Scene, findings: Sequence[Finding]) -> list[IncidentChange]:
     fresh = [store.as_stored(f) for f in findings]
-    known = _known(scene, [f.key for f in fresh])
-    result = correlate(_cases(scene.run_id, known), fresh)
+    known = _known(scene, fresh)
+    held = store.findings_by_incident(scene.run_id, known)
+    result = correlate([_case(info, held.get(info.id, ())) for info in known.values()], fresh)
     if result.loose:
         store.save_findings(scene.run_id, result.loose, None)
     changes: list[IncidentChange] = []
     keys = {finding.key for finding in fresh}
     for case in result.cases:
         news = [finding for finding in case.findings if finding.key in keys]
-        changes += _apply(scene, known.get(case.ref), case, news)
+        changes += _apply(scene, known.get(case.ref), case, _News(news, held.get(case.ref, ())))
     return changes
 
 
-def _known(scene: _Scene, keys: Sequence[str]) -> dict[int, IncidentInfo]:
-    """id -> the incidents a finding may belong to, unresolved first, then the newest."""
-    live = store.live_incidents(scene.run_id, scene.attempt, scene.now_ns - _DAY_NS)
-    missing = store.homes(scene.run_id, keys) - {info.id for info in live}
+@dataclass(frozen=True, slots=True)
+class _News:
+    """findings: what is new or newer of a case. before: all that was known of it."""
+
+    findings: Sequence[Finding]
+    before: Sequence[Finding]
+
+    @property
+    def relapse(self) -> Finding | None:
+        """The first finding that says that it came back."""
+        back = [f for f in self.findings if relapses(self.before, f)]
+        return min(back, key=lambda f: (f.onset_time_ns, f.key), default=None)
+
+
+def _known(scene: _Scene, fresh: Sequence[Finding]) -> dict[int, IncidentInfo]:
+    """id -> the incidents a finding may belong to: unresolved ones, then the newest, then those of
+    earlier attempts that may have come back."""
+    since_ns = scene.now_ns - _DAY_NS
+    live = store.live_incidents(scene.run_id, scene.attempt, since_ns)
+    missing = store.homes(scene.run_id, [f.key for f in fresh]) - {info.id for info in live}
     infos = [*live, *store.get_many(scene.run_id, missing)]
-    infos.sort(key=lambda i: (1, -i.id) if i.state is IncidentState.RESOLVED else (0, i.id))
+    infos.sort(key=lambda i: (0, i.id) if i.unresolved else (1, -i.id))
+    if scene.attempt > 0 and any(finding.page for finding in fresh):
+        infos += store.earlier_incidents(scene.run_id, scene.attempt, since_ns)
     return {info.id: info for info in infos}
 
 
-def _cases(run_id: int, known: dict[int, IncidentInfo]) -> list[Case]:
-    held = store.findings_by_incident(run_id, known)
-    return [
-        Case(
-            ref=info.id,
-            findings=tuple(held.get(info.id, ())),
-            resolved=info.state is IncidentState.RESOLVED,
-            reopenable=info.resolution == Resolution.CLOSED,
-        )
-        for info in known.values()
-    ]
+def _case(info: IncidentInfo, held: Sequence[Finding]) -> Case:
+    return Case(
+        ref=info.id,
+        findings=tuple(held),
+        resolved=info.state is IncidentState.RESOLVED,
+        reopenable=info.resolution == Resolution.CLOSED,
+        mitigated=info.state is IncidentState.MITIGATED,
+    )
 
 
 def _apply(
-    scene: _Scene, info: IncidentInfo | None, case: Case, news: Sequence[Finding]
+    scene: _Scene, info: IncidentInfo | None, case: Case, news: _News
 ) -> list[IncidentChange]:
     """Write one changed case: its new findings, its summary, its history, its state."""
-    summary = summarise(case.findings, scene.nodes)
-    changes = []
     if info is None:
-        incident_id = store.add_incident(scene.run_id, scene.attempt, summary, scene.now_ns)
-        _opened(scene, incident_id, summary)
-        changes.append(IncidentChange(scene.run_id, incident_id, "opened"))
+        incident_id, change = _open(scene, case), "opened"
     else:
-        incident_id = info.id
-        store.save_summary(info, summary)
-        changes.append(IncidentChange(scene.run_id, incident_id, "extended"))
-    store.save_findings(scene.run_id, news, incident_id)
-    _remember(scene, incident_id, news)
+        incident_id, change = info.id, "extended"
+        _extend(scene, info, case)
+    store.save_findings(scene.run_id, news.findings, incident_id)
+    _remember(scene, incident_id, news.findings)
+    changes = [IncidentChange(scene.run_id, incident_id, change)]
+    return changes + _follow(scene, incident_id, case, news.relapse)
+
+
+def _open(scene: _Scene, case: Case) -> int:
+    summary = summarise(case.findings, scene.nodes)
+    incident_id = store.add_incident(scene.run_id, scene.attempt, summary, scene.now_ns)
+    _opened(scene, incident_id, summary)
+    _seek(scene, incident_id, (summary.onset_step, summary.onset_time_ns), case.findings)
+    return incident_id
+
+
+def _extend(scene: _Scene, info: IncidentInfo, case: Case) -> None:
+    """The summary is of the attempt in which it began: a relapse moves neither onset nor cause, but
+    whom it accuses comes first."""
+    if info.attempt != scene.attempt:
+        here = [finding for finding in case.findings if finding.attempt == scene.attempt]
+        accused = merge_suspects(here, scene.nodes)
+        known = {(suspect.rank, suspect.node) for suspect in accused}
+        others = [s for s in info.suspects if (s.rank, s.node) not in known]
+        store.save_extent(info, case.findings, [*accused, *others])
+        return
+    own = [finding for finding in case.findings if finding.attempt == info.attempt]
+    summary = replace(summarise(own, scene.nodes), finding_count=len(case.findings))
+    store.save_summary(info, summary)
     onset = (summary.onset_step, summary.onset_time_ns)
-    if info is None or _onset(info) != onset:
-        _seek(scene, incident_id, onset, case.findings)
-    return changes + _follow(scene, incident_id, case)
+    if _onset(info) != onset:
+        _seek(scene, info.id, onset, own)
 
 
 def _seek(
@@ -261,14 +298,39 @@ def _remember(scene: _Scene, incident_id: int, news: Sequence[Finding]) -> None:
     store.add_events(scene.run_id, incident_id, lines)
 
 
-def _follow(scene: _Scene, incident_id: int, case: Case) -> list[IncidentChange]:
-    """Resolve what has ended by itself, reopen what came back."""
+def _follow(
+    scene: _Scene, incident_id: int, case: Case, relapse: Finding | None
+) -> list[IncidentChange]:
+    """Reopen what came back, resolve what has ended by itself."""
+    changes: list[IncidentChange] = []
     info = store.lock(scene.run_id, incident_id)
+    if info is not None and relapse is not None and _undone(info, relapse):
+        changes += apply(info, _relapsed(scene, relapse))
+        info = store.lock(scene.run_id, incident_id)
     if info is None:
-        return []
+        return changes
     if over(case.findings):
         ended = Deed(Act.RESOLVE, scene.now_ns, SYSTEM.name, resolution=Resolution.CLOSED)
-        return apply(info, ended)
+        return changes + apply(info, ended)
     if info.state is IncidentState.RESOLVED and info.resolution == Resolution.CLOSED:
-        return apply(info, Deed(Act.REOPEN, scene.now_ns, SYSTEM.name, attempt=scene.attempt))
-    return []
+        return changes + apply(info, Deed(Act.REOPEN, scene.now_ns, SYSTEM.name))
+    return changes
+
+
+def _undone(info: IncidentInfo, relapse: Finding) -> bool:
+    """Whether something was done or decided that did not hold, or another attempt is no better: an
+    episode that only ends and returns by itself in one attempt is no relapse."""
+    if relapse.attempt not in (info.attempt, info.relapsed_attempt):
+        return True
+    return not (info.resolution == Resolution.CLOSED or info.state in NOTHING_DONE)
+
+
+def _relapsed(scene: _Scene, finding: Finding) -> Deed:
+    return Deed(
+        Act.REOPEN,
+        scene.now_ns,
+        SYSTEM.name,
+        "go back further: the next older checkpoint is suggested",
+        step=finding.onset_step,
+        attempt=finding.attempt,
+    )

@@ -12,9 +12,19 @@ from apps.checkpoints.records import CheckpointInfo
 from apps.incidents.domain.incident import IncidentInfo
 from apps.metrics import naming
 from apps.metrics import store as metrics
+from apps.rollbacks import store
 from apps.rollbacks.domain.cost import CostBasis
 from apps.rollbacks.domain.lineage import Branch, Stretch, contains, past
-from apps.rollbacks.domain.ranking import FAILURE, Fault, Ranking, SavedCheckpoint, Scene, rank
+from apps.rollbacks.domain.ranking import (
+    FAILURE,
+    Fault,
+    Ranking,
+    SavedCheckpoint,
+    Scene,
+    Tried,
+    rank,
+)
+from apps.rollbacks.domain.state import OrderState
 from apps.rollbacks.domain.trend import EMPTY, Curve, loss_z
 from apps.rollbacks.domain.verdict import DEFAULT_POLICY, Trial, rows_needed
 from apps.runs import store as runs
@@ -74,7 +84,25 @@ def fault_of(incident: IncidentInfo, attempts: Sequence[AttemptInfo]) -> Fault:
         step = newest.get(incident.attempt) if step is None else step
     elif moved is not None and (step is None or moved.step <= step):
         step, time_ns, signal = moved.step, moved.time_ns, moved.named
-    return Fault(incident.kind, incident.attempt, step, time_ns, signal)
+    tried = _tried(incident, attempts)
+    return Fault(incident.kind, incident.attempt, step, time_ns, signal, tried)
+
+
+def _tried(incident: IncidentInfo, attempts: Sequence[AttemptInfo]) -> tuple[Tried, ...]:
+    """The starts after the incident that relapsed: the last one, and those of failed orders."""
+    if incident.relapsed_attempt is None:
+        return ()
+    began = {a.number: a.fork_step for a in attempts if a.number > incident.attempt}
+    found: dict[int, Tried] = {}
+    last, start = incident.relapsed_attempt, began.get(incident.relapsed_attempt)
+    if start is not None:
+        found[last] = Tried(last, start, incident.relapsed_step)
+    for order in store.orders(incident.run_id):
+        ours = order.incident_id == incident.id and order.state is OrderState.FAILED
+        if ours and order.resumed_attempt is not None:
+            step = incident.relapsed_step if order.resumed_attempt == last else None
+            found[order.resumed_attempt] = Tried(order.resumed_attempt, order.step, step)
+    return tuple(found.values())
 
 
 def trial(case: Case, attempts: Sequence[AttemptInfo]) -> Trial | None:

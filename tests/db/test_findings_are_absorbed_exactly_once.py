@@ -124,8 +124,7 @@ def test_a_page_stays_a_page_even_if_its_finding_is_taken_back(run_id):
 
 def test_another_attempt_has_incidents_of_its_own(run_id):
     _absorb(run_id, explosion())
-    other = replace(explosion(), key="other", attempt=1)
-    services.absorb(run_id, 1, [other], NOW)
+    services.absorb(run_id, 1, [finding("other", step=1900, attempt=1)], NOW)
     assert [i.attempt for i in store.list_incidents(IncidentQuery(run_id=run_id))] == [1, 0]
 
 

@@ -118,6 +118,7 @@ CASES = [
     (incidents.findings, (7, 7_001), ["ix_finding_incident"]),
     (incidents.findings_by_incident, (7, [7_001, 7_002]), ["ix_finding_incident"]),
     (incidents.live_incidents, (7, 0, 5), ["ix_incident_attempt"]),
+    (incidents.earlier_incidents, (7, 2, 5), ["ix_incident_attempt"]),
     (incidents.to_look_again, (7, 0, 5), ["ix_incident_attempt"]),
     (incidents.homes, (7, ["key-1"]), ["incidents_finding_pkey"]),
     (incidents.get, (7_001,), ["ix_incident_id"]),

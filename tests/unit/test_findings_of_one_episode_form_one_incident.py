@@ -105,11 +105,36 @@ def test_findings_without_steps_are_compared_by_time():
 
 
 @pytest.mark.parametrize(
-    "reopenable,step,ref", [(True, 1030, 7), (True, 1100, -1), (False, 1030, -1)]
+    "reopenable,step,severity,ref",
+    [
+        (True, 1030, WARN, 7),
+        (True, 1100, PAGE, -1),
+        (False, 1030, WARN, -1),
+        (False, 1030, PAGE, 7),
+    ],
 )
-def test_a_resolved_incident_takes_back_only_its_own_episode(reopenable, step, ref):
+def test_a_resolved_incident_takes_back_only_its_own_episode(reopenable, step, severity, ref):
     done = _case(explosion(**ended()), resolved=True, reopenable=reopenable)
-    assert correlate([done], [finding("again", step=step)]).cases[0].ref == ref
+    assert correlate([done], [finding("again", step=step, severity=severity)]).cases[0].ref == ref
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        ("explosion", "layer_trend", "missing_loss", "loss_scale_collapse", "eval_regression"),
+        ("throughput_drop", "straggler"),
+        ("save_late", "save_failed", "save_slow"),
+    ],
+)
+def test_what_one_trouble_causes_is_one_incident(kinds):
+    told = [finding(kind, kind, 1000 + n) for n, kind in enumerate(kinds)]
+    assert len(correlate([], told).cases) == 1
+
+
+def test_each_family_of_trouble_has_incidents_of_its_own():
+    kinds = ["explosion", "throughput_drop", "save_failed", "no_contact"]
+    result = correlate([], [finding(kind, kind) for kind in kinds])
+    assert len(result.cases) == len(kinds)
 
 
 def test_over_means_that_everything_louder_than_info_has_ended():

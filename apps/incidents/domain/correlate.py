@@ -12,14 +12,19 @@ _LOUDNESS = {FindingSeverity.INFO: 0, FindingSeverity.WARN: 1, FindingSeverity.P
 FAILURE_KINDS = frozenset({"failure"})
 SCRIPT_ALERT = "script_alert"
 """What the training script says by itself: never part of what a detector sees."""
-_FAMILY = {
-    "no_contact": "contact",
+_TRAINING = "training"
+_FAMILIES = {
+    "throughput_drop": "throughput",
+    "straggler": "throughput",
     "save_failed": "saves",
     "save_late": "saves",
     "save_slow": "saves",
+    "no_contact": "contact",
+    SCRIPT_ALERT: "script",
 }
-"""Kinds that no loss explains and that explain no loss: they have incidents of their own, so that
-an old incident of the run does not swallow their page."""
+"""Kinds that explain no loss and that no loss explains: each family has incidents of its own, so
+that an exploded loss that trains on for hours does not swallow the page of a failed save. All
+other kinds tell of the model (losses, gradients, layers, evaluations, ranks) or of its death."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +38,16 @@ class CorrelationPolicy:
     only warnings, so that it never dates a later explosion. crash_steps: a crash explains a loss,
     or a loss a crash, only this close: an exploded loss that trains on for hours did not cause a
     node's death. The `_ns` values are used when one of the two has no step. reopen_*: the episode
-    came back, not a new one.
+    came back, not a new one. relapse_steps: so far behind the last sign of an episode its return in
+    a later attempt is a relapse; the same data come at the same steps, and a state that was damaged
+    before the checkpoint was saved needs a while (a slow ramp: 300 steps).
     """
 
     before_steps: int = 300
     after_steps: int = 100
     crash_steps: int = 10
     reopen_steps: int = 50
+    relapse_steps: int = 300
     before_ns: int = 1_800_000_000_000
     after_ns: int = 600_000_000_000
     crash_ns: int = 120_000_000_000
@@ -54,13 +62,15 @@ class Case:
     """An incident as the correlator sees it.
 
     ref: the id of a stored incident, negative for one this call opens. reopenable: resolved by
-    itself (never by a person or by a verified rollback).
+    itself: whatever joins it opens it again. Else, what a person or a verified rollback ended is
+    opened by a relapse only. mitigated: something was done, the verdict is to come.
     """
 
     ref: int
     findings: tuple[Finding, ...]
     resolved: bool = False
     reopenable: bool = False
+    mitigated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +118,43 @@ def healed(finding: Finding) -> bool:
 
 
 def over(findings: Iterable[Finding]) -> bool:
-    """Whether every finding louder than info has ended."""
-    return all(closed(f) for f in findings if loudness(f.severity) > 0)
+    """Whether every finding louder than info has ended; of several attempts the newest counts,
+    because the others log no more."""
+    known = list(findings)
+    newest = max((f.attempt for f in known), default=0)
+    return all(closed(f) for f in known if f.attempt == newest and loudness(f.severity) > 0)
+
+
+def relapses(known: Iterable[Finding], finding: Finding) -> bool:
+    """Whether `finding` says that what the `known` ones of an incident tell of came back.
+
+    Both are about the numbers of the model, it pages, and either happened in a later attempt or
+    after all known ones had ended. One that was known already says nothing new. A job that dies
+    again, or a save that fails again, blames hosts of its own and is another incident.
+    """
+    before = [f for f in known if loudness(f.severity) > 0 and _of_numbers(f)]
+    if not (finding.page and _of_numbers(finding) and before):
+        return False
+    if any(f.key == finding.key for f in before):
+        return False
+    if finding.attempt != max(f.attempt for f in before):
+        return finding.attempt > max(f.attempt for f in before)
+    return all(_ended_before(f, finding) for f in before if f.attempt == finding.attempt)
+
+
+def _ended_before(earlier: Finding, finding: Finding) -> bool:
+    if earlier.closed_step is not None and finding.onset_step is not None:
+        return earlier.closed_step < finding.onset_step
+    ended_ns = earlier.closed_time_ns
+    return ended_ns is not None and ended_ns < finding.onset_time_ns
+
+
+def _family(finding: Finding) -> str:
+    return _FAMILIES.get(finding.kind, _TRAINING)
+
+
+def _of_numbers(finding: Finding) -> bool:
+    return _family(finding) == _TRAINING and finding.kind not in FAILURE_KINDS
 
 
 def correlate(
@@ -117,7 +162,8 @@ def correlate(
     findings: Sequence[Finding],
     policy: CorrelationPolicy = DEFAULT_POLICY,
 ) -> Correlation:
-    """Put every finding into a case; findings and cases are of one run and one attempt.
+    """Put every finding into a case; findings are of one run and one attempt, cases of that
+    attempt or, as far as a relapse of them is possible, of earlier ones.
 
     A finding whose key a case already holds replaces the older state and never moves. Else it
     joins the oldest case it is near to, else it opens one, unless it is only "info". A finding
@@ -176,23 +222,34 @@ class _Book:
 
 def joins(case: Case, finding: Finding, policy: CorrelationPolicy) -> bool:
     """Whether `finding` is part of the episode `case`."""
-    if finding.kind == SCRIPT_ALERT or any(f.kind == SCRIPT_ALERT for f in case.findings):
-        return (not case.resolved or case.reopenable) and _same_alert(case, finding)
-    if {_family(f) for f in case.findings} != {_family(finding)}:
+    if any(_family(f) != _family(finding) for f in case.findings):
         return False
-    extent = _extent(case.findings)
+    here = [f for f in case.findings if f.attempt == finding.attempt]
+    if not here:
+        return relapses(case.findings, finding) and _returns(case, finding, policy)
+    if finding.kind == SCRIPT_ALERT:
+        return (not case.resolved or case.reopenable) and _same_alert(case, finding)
+    extent = _extent(here)
     if case.resolved:
         reach = _Reach(0, policy.reopen_steps, 0, policy.reopen_ns)
-        return case.reopenable and _within(finding, extent, reach)
-    if (finding.kind in FAILURE_KINDS) != _has_failure(case):
+        opens = case.reopenable or relapses(here, finding)
+        return opens and _within(finding, extent, reach)
+    if (finding.kind in FAILURE_KINDS) != _has_failure(here):
         start = replace(extent, last_step=extent.first_step, last_ns=extent.first_ns)
         steps, time_ns = policy.crash_steps, policy.crash_ns
         return _within(finding, start, _Reach(steps, steps, time_ns, time_ns))
-    return _within(finding, extent, _reach(case, finding, policy))
+    return _within(finding, extent, _reach(here, finding, policy))
 
 
-def _family(finding: Finding) -> str:
-    return _FAMILY.get(finding.kind, "")
+def _returns(case: Case, finding: Finding, policy: CorrelationPolicy) -> bool:
+    """Whether a later attempt came to the steps of the episode again; without steps it cannot be
+    said, since attempts share no time. While the verdict on what was done is out, whatever follows
+    is its return."""
+    extent = _extent(case.findings)
+    if None in (finding.onset_step, extent.first_step, extent.last_step):
+        return False
+    reach = _Reach(policy.before_steps, policy.relapse_steps, 0, 0, endless=case.mitigated)
+    return _within(finding, extent, reach)
 
 
 def _same_alert(case: Case, finding: Finding) -> bool:
@@ -201,11 +258,11 @@ def _same_alert(case: Case, finding: Finding) -> bool:
     return all((f.kind, f.severity, f.facts.get("topic")) == said for f in case.findings)
 
 
-def _reach(case: Case, finding: Finding, policy: CorrelationPolicy) -> _Reach:
+def _reach(here: Sequence[Finding], finding: Finding, policy: CorrelationPolicy) -> _Reach:
     level = loudness(finding.severity)
-    unfinished = [f for f in case.findings if not closed(f)]
+    unfinished = [f for f in here if not closed(f)]
     endless = level > 0 and any(loudness(f.severity) >= level for f in unfinished)
-    louder = level > max(loudness(f.severity) for f in case.findings)
+    louder = level > max(loudness(f.severity) for f in here)
     return _Reach(
         before_steps=policy.before_steps,
         after_steps=policy.before_steps if louder else policy.after_steps,
@@ -239,8 +296,8 @@ def _steps(finding: Finding) -> list[int]:
     return [s for s in (finding.onset_step, end) if s is not None]
 
 
-def _has_failure(case: Case) -> bool:
-    return any(f.kind in FAILURE_KINDS for f in case.findings)
+def _has_failure(findings: Iterable[Finding]) -> bool:
+    return any(f.kind in FAILURE_KINDS for f in findings)
 
 
 def _order(finding: Finding) -> tuple[bool, int, int, int, str]:

@@ -17,7 +17,8 @@ class IncidentState(StrEnum):
     RESOLVED = "resolved"
 
 
-UNRESOLVED = (IncidentState.OPEN, IncidentState.ACKNOWLEDGED, IncidentState.MITIGATED)
+NOTHING_DONE = (IncidentState.OPEN, IncidentState.ACKNOWLEDGED)
+UNRESOLVED = (*NOTHING_DONE, IncidentState.MITIGATED)
 """Not over: what such an incident says of checkpoints still holds."""
 
 UNTIL_RESOLVED = 2**62

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from apps.core.errors import Conflict, Refused
 from apps.incidents.domain.incident import (
+    NOTHING_DONE,
     UNRESOLVED,
     UNTIL_RESOLVED,
     IncidentInfo,
@@ -77,7 +78,7 @@ class Deed:
 
     by: a user, a token or Lastgood itself. takes_over: `by` is a person who becomes the owner of
     what nobody owns (ACKNOWLEDGE). resolution: for RESOLVE. owner: for ASSIGN, "" for nobody.
-    until_ns: for SILENCE. step, attempt: where it came back, for REOPEN.
+    until_ns: for SILENCE. step, attempt: where it relapsed, for REOPEN.
     """
 
     act: Act
@@ -101,9 +102,10 @@ def decide(now: Standing, deed: Deed) -> Standing | None:
     """The standing after `deed`, or None if it is already so (a repeated click, a replay).
 
     open -> acknowledged -> mitigated -> resolved; any of them may be left out, and only REOPEN
-    goes back. REOPEN is for a signal that came back: it starts again as open, nobody's word of
-    earlier (mitigated, silenced) holds any more, except that a silence with an end outlives an
-    episode that ends and returns by itself. Owner and silence are no states: they are acts of
+    goes back. REOPEN is for a signal that came back: it starts again as open, and nobody's word of
+    earlier (mitigated, silenced) holds any more. An episode that ends and returns by itself names
+    no attempt: a silence with an end outlives it. An incident that nobody thought over only keeps
+    where it came back. Owner and silence are no states: they are acts of
     their own. Raises Conflict for what cannot be done now, Refused for what can never be done.
     """
     after = _RULES[deed.act](now, deed)
@@ -119,7 +121,9 @@ def in_words(deed: Deed) -> str:
         Act.ASSIGN: f"assigned to {deed.owner or 'nobody'}",
         Act.UNSILENCE: "the silence was ended",
     }.get(deed.act, DONE[deed.act])
-    return f"{said}: {deed.reason.strip()}" if deed.reason.strip() else said
+    why = deed.reason.strip()
+    mark = ";" if deed.act is Act.REOPEN else ":"
+    return f"{said}{mark} {why}" if why else said
 
 
 def _came_back(deed: Deed) -> str:
@@ -172,8 +176,9 @@ def _resolve(now: Standing, deed: Deed) -> Standing:
 
 
 def _reopen(now: Standing, deed: Deed) -> Standing:
-    if now.state in (IncidentState.OPEN, IncidentState.ACKNOWLEDGED):
-        return now
+    known = deed.attempt is None or deed.attempt == now.relapsed_attempt
+    if now.state in NOTHING_DONE:
+        return now if known else _placed(now, deed)
     back = replace(
         now,
         state=IncidentState.OPEN,
@@ -181,10 +186,12 @@ def _reopen(now: Standing, deed: Deed) -> Standing:
         resolved_at_ns=None,
         mitigated_at_ns=None,
         reopened=now.reopened + 1,
-        relapsed_step=deed.step,
-        relapsed_attempt=deed.attempt,
     )
-    return back if now.resolution == Resolution.CLOSED else _heard(back)
+    return back if deed.attempt is None else _heard(_placed(back, deed))
+
+
+def _placed(now: Standing, deed: Deed) -> Standing:
+    return replace(now, relapsed_step=deed.step, relapsed_attempt=deed.attempt)
 
 
 def _silence(now: Standing, deed: Deed) -> Standing:

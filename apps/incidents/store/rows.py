@@ -9,6 +9,7 @@ import msgspec
 from django.db.models import Q
 
 from apps.core.plain import packed
+from apps.core.records import Finding as FindingRecord
 from apps.core.records import FindingSeverity, Suspect
 from apps.incidents.domain.incident import (
     UNRESOLVED,
@@ -28,13 +29,27 @@ _WAITING = [state.value for state in UNRESOLVED]
 
 
 def live_incidents(run_id: int, attempt: int, resolved_after_ns: int) -> list[IncidentInfo]:
-    """Unresolved incidents of an attempt and those resolved after the given time, oldest first.
+    """Unresolved incidents of an attempt and those resolved after the given time, oldest first;
+    those that relapsed in it too.
 
-    The newest MAX_LIVE of them. -- uses ix_incident_attempt
+    The newest MAX_LIVE of them. -- uses the primary key
     """
     recent = Q(resolved_at_ns__isnull=True) | Q(resolved_at_ns__gte=resolved_after_ns)
-    rows = Incident.objects.filter(recent, run_id=run_id, attempt=attempt).order_by("-id")
+    here = Q(attempt=attempt) | Q(relapsed_attempt=attempt)
+    rows = Incident.objects.filter(recent, here, run_id=run_id).order_by("-id")
     return [info_of(row) for row in rows[:MAX_LIVE]][::-1]
+
+
+def earlier_incidents(
+    run_id: int, attempt: int, resolved_after_ns: int, limit: int = 20
+) -> list[IncidentInfo]:
+    """Paging incidents of earlier attempts that may come back in this one, newest first: not over,
+    or resolved after the given time. -- uses the primary key"""
+    recent = Q(resolved_at_ns__isnull=True) | Q(resolved_at_ns__gte=resolved_after_ns)
+    rows = Incident.objects.filter(recent, run_id=run_id, attempt__lt=attempt, page=True).exclude(
+        relapsed_attempt=attempt
+    )
+    return [info_of(row) for row in rows.order_by("-id")[:limit]]
 
 
 def onset_ns(run_id: int, attempt: int) -> int | None:
@@ -112,6 +127,16 @@ def save_summary(info: IncidentInfo, summary: Summary) -> None:
     columns = _columns(summary, page=page)
     if page:
         columns["severity"] = FindingSeverity.PAGE.value
+    Incident.objects.filter(run_id=info.run_id, id=info.id).update(**columns)
+
+
+def save_extent(
+    info: IncidentInfo, findings: Sequence[FindingRecord], suspects: Sequence[Suspect]
+) -> None:
+    """All findings and suspects of an incident, where the rest of its summary stays."""
+    columns: dict[str, Any] = {"finding_count": len(findings), "suspects": packed(suspects)}
+    if any(finding.page for finding in findings):
+        columns |= {"page": True, "severity": FindingSeverity.PAGE.value}
     Incident.objects.filter(run_id=info.run_id, id=info.id).update(**columns)
 
 

@@ -58,11 +58,27 @@ class SavedCheckpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class Tried:
+    """An attempt that started again and relapsed. from_step: the checkpoint it started from, or the
+    first step it logged. relapsed_step: None if the losses say it without naming a step."""
+
+    attempt: int
+    from_step: int
+    relapsed_step: int | None = None
+
+    @property
+    def words(self) -> str:
+        """ "relapsed at step 1,003"."""
+        at = "" if self.relapsed_step is None else f" at step {self.relapsed_step:,}"
+        return f"relapsed{at}"
+
+
+@dataclass(frozen=True, slots=True)
 class Fault:
     """What went wrong, where a rollback starts from.
 
     onset_step: the earliest moved signal, or the last common step of a failure; None if unknown.
-    signal: the series that moved first, in words.
+    signal: the series that moved first, in words. tried: starts that did not help.
     """
 
     kind: str
@@ -70,6 +86,7 @@ class Fault:
     onset_step: int | None
     onset_time_ns: int
     signal: str = ""
+    tried: tuple[Tried, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +131,14 @@ def rank(scene: Scene, policy: RankingPolicy = DEFAULT_POLICY) -> Ranking:
     Never a candidate: saved at or after the onset (the same step counts as after, unless the save
     was finished before it), or not in the past of the faulty attempt. Listed but not eligible:
     inside the margin, incomplete, failed verification, overwritten by a later save into the same
-    directory. Among the eligible the newest is first: safe before cheap, then newest. Moving
+    directory, tried before and relapsed, or newer than one of those.
+    Among the eligible the newest is first: safe before cheap, then newest. Moving
     the onset earlier never makes a checkpoint eligible. O(n log n).
     """
     history = past(scene.branches, scene.fault.attempt)
     newest_first = sorted(scene.checkpoints, key=lambda c: (-c.step, -c.attempt))
     overwritten = _overwritten(scene.checkpoints)
+    bases = _bases(scene.fault, [c.step for c in newest_first])
     eligible: list[Candidate] = []
     others: list[Candidate] = []
     excluded: list[Excluded] = []
@@ -129,7 +148,10 @@ def rank(scene: Scene, policy: RankingPolicy = DEFAULT_POLICY) -> Ranking:
             place = (checkpoint.step, checkpoint.attempt, checkpoint.path)
             excluded.append(Excluded(*place, reason))
             continue
-        against = _against(checkpoint, scene.fault, overwritten, policy)
+        against = (
+            *_tried(checkpoint, bases),
+            *_against(checkpoint, scene.fault, overwritten, policy),
+        )
         candidate = _candidate(checkpoint, scene, against, policy)
         (eligible if candidate.eligible else others).append(candidate)
     return Ranking(tuple([*eligible, *others][: policy.listed]), tuple(excluded))
@@ -154,6 +176,28 @@ def _before(checkpoint: SavedCheckpoint, fault: Fault) -> bool:
     if checkpoint.step != fault.onset_step:
         return checkpoint.step < fault.onset_step
     return fault.kind == FAILURE or checkpoint.saved_at_ns < fault.onset_time_ns
+
+
+def _bases(fault: Fault, steps: Sequence[int]) -> list[tuple[int, Tried]]:
+    """The checkpoint step each try started from, the oldest first."""
+    found = [
+        (max((s for s in steps if s <= tried.from_step), default=tried.from_step), tried)
+        for tried in fault.tried
+    ]
+    return sorted(found, key=lambda row: (row[0], row[1].attempt))
+
+
+def _tried(checkpoint: SavedCheckpoint, bases: Sequence[tuple[int, Tried]]) -> tuple[Evidence, ...]:
+    """What an earlier start says against this checkpoint; () if none started here or earlier."""
+    for base, tried in bases:
+        if checkpoint.step == base:
+            text = f"tried: attempt {tried.attempt} started from it and {tried.words}"
+            return (Evidence(text, step=tried.relapsed_step, weight=-1),)
+    for base, tried in bases:
+        if checkpoint.step > base:
+            text = f"newer than step {base:,}, from which attempt {tried.attempt} {tried.words}"
+            return (Evidence(text, step=tried.relapsed_step, weight=-1),)
+    return ()
 
 
 def _overwritten(checkpoints: Sequence[SavedCheckpoint]) -> dict[tuple[int, int], SavedCheckpoint]:

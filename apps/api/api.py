@@ -5,6 +5,7 @@ from __future__ import annotations
 from ninja import NinjaAPI
 
 from apps.api import errors
+from apps.api.alerts import router as alerts
 from apps.api.auth import signed_in
 from apps.api.clocks import router as clocks
 from apps.api.detectors import router as detectors
@@ -26,8 +27,8 @@ Read what Lastgood knows, acknowledge incidents, order and follow rollbacks.
 
 **Sign in** with `Authorization: Bearer <token>` (made by `manage.py token NAME --scope read`) or
 the session cookie of a logged-in browser. Scopes: `read` for every GET, `operate` for
-acknowledgements, rollbacks and planned changes, `admin` for thresholds, `ingest` for the data
-doors.
+acknowledgements, rollbacks and planned changes, `admin` for thresholds, rules and channels of
+alerts, `ingest` for the data doors.
 
 **Errors** have one shape: `{"error", "where", "hint", "docs"}`. Numbers that JSON cannot write are
 the strings `"NaN"`, `"Infinity"`, `"-Infinity"`. Lists are paged by key: pass `next` as `before`.
@@ -51,6 +52,7 @@ api = NinjaAPI(
 )
 errors.install(api)
 api.add_router("", runs, tags=["runs"])
+api.add_router("", alerts, tags=["alerts"])
 api.add_router("", incidents, tags=["incidents"])
 api.add_router("", kept, tags=["logs"])
 api.add_router("", clocks, tags=["logs"])

@@ -19,7 +19,9 @@ ODD = [
     "[1]", "\U0010ffff", "%00", "../../etc/passwd", "a" * 10_000, "1:2", "²:1",
 ]  # fmt: skip
 NAMES = [
-    "act", "after", "at", "attempt", "before", "buckets", "choice", "confirm", "exclude", "force",
+    "act", "address", "after", "at", "attempt", "before", "buckets", "channels", "choice",
+    "confirm", "exclude", "force", "kind", "kinds", "name", "owner", "project", "recipient",
+    "secret", "seq", "severities", "status", "tag", "version",
     "form", "format", "from", "from_ns", "incident", "key", "keys", "level", "limit", "lines_after",
     "next", "node", "order", "page", "part", "password", "points", "prefix", "previewed", "px", "q",
     "rank", "ranks", "reason", "row", "run", "severity", "since", "skip_from", "skip_to", "sort",

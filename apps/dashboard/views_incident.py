@@ -10,33 +10,50 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
 
+from apps.accounts import store as accounts
 from apps.core.clock import now_ns
 from apps.core.errors import NotFound
 from apps.dashboard import story as stories
-from apps.dashboard.access import incident_of, may_operate
+from apps.dashboard.access import actor, incident_of, may_operate
+from apps.dashboard.incident_filter import (
+    ME,
+    NOBODY,
+    SEVERITIES,
+    STATES,
+    filter_of,
+    place_of,
+)
 from apps.dashboard.patterns import news_of
-from apps.dashboard.views import number, with_keys
+from apps.dashboard.views import with_keys
 from apps.incidents import store
+from apps.incidents.domain.summary import TELLING
 from apps.rollbacks import exporting
 
 PAGE = 50
-STATES = ("open", "acknowledged", "mitigated", "resolved", "")
 
 
 @require_safe
 def incidents(request: HttpRequest) -> HttpResponse:
-    """Incidents, newest first; all states unless one is asked for. ?part=count: the badge."""
+    """Incidents, most urgent first; all states unless one is asked for. ?part=count: the badge."""
     if request.GET.get("part") == "count":
         return render(request, "incidents/_count.html")
-    state = request.GET.get("state", "")
-    state = state if state in STATES else ""
-    query = store.IncidentQuery(state=state or None, limit=PAGE, before=number(request, "before"))
-    found = store.list_incidents(query)
+    asked, after = filter_of(request), place_of(request)
+    query = asked.query(actor(request).name, PAGE)
+    found = store.list_urgent(query, after) if query is not None else []
+    last = found[-1] if len(found) == PAGE else None
+    counted = store.counts()
     context = {
-        "items": with_keys(found),
-        "states": STATES,
-        "state_filter": state,
-        "next": found[-1].id if len(found) == PAGE else None,
+        "items": with_keys([incident for _, incident in found]),
+        "asked": asked,
+        "states": [(word, counted.get(word)) for word in STATES if word != "unresolved"],
+        "waiting": sum(counted.values()),
+        "severities": SEVERITIES,
+        "kinds": sorted({*TELLING, *filter(None, [asked.kind])}),
+        "people": accounts.usernames(),
+        "me": ME,
+        "nobody": NOBODY,
+        "next": f"{last[0]}-{last[1].id}" if last else None,
+        "later": after is not None,
     }
     return render(request, "incidents/list.html", context)
 

@@ -19,6 +19,7 @@ from apps.metrics.domain.roles import in_words
 # a jump before a drift, the whole job before one rank, what hurts before what only hints.
 TELLING = (
     "failure",
+    "no_contact",
     "nonfinite",
     "missing_loss",
     "explosion",
@@ -27,9 +28,16 @@ TELLING = (
     "loss_drop",
     "rank_outlier",
     "straggler",
+    "throughput_drop",
     "loss_scale_collapse",
+    "eval_regression",
+    "save_failed",
+    "save_late",
+    "save_slow",
+    "band_departure",
     "outlier",
     "plateau",
+    "layer_trend",
     "precursor",
     "script_alert",
 )

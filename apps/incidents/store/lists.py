@@ -24,6 +24,7 @@ class IncidentQuery:
 
     before: only ids below this one. severity: page, warn or info. text: in the title or the cause,
     or the number of an incident ("INC-42"). unresolved: not over yet.
+    unowned: nobody takes care.
     """
 
     run_id: int | None = None
@@ -35,6 +36,7 @@ class IncidentQuery:
     owner: str = ""
     text: str = ""
     unresolved: bool = False
+    unowned: bool = False
 
 
 def list_incidents(query: IncidentQuery) -> list[IncidentInfo]:
@@ -71,6 +73,8 @@ def _asked(query: IncidentQuery) -> QuerySet[Incident]:
         rows = rows.filter(state=query.state, urgency__in=_URGENCIES.get(query.state, ()))
     if query.unresolved:
         rows = rows.filter(urgency__lt=RESOLVED_URGENCY)
+    if query.unowned:
+        rows = rows.filter(owner="")
     for name in ("severity", "kind", "owner"):
         if getattr(query, name):
             rows = rows.filter(**{name: getattr(query, name)})

@@ -103,7 +103,8 @@ class Tier(models.Model):
 class Fresh(models.Model):
     """A note "these rows no detector has seen", made by the write, taken by detect.
 
-    last_step: NULL in notes of an older program: to the end of the attempt.
+    last_step: NULL in notes of an older program: to the end of the attempt. layers: for the
+    detector of layer statistics, which reads other columns than that of the loss.
     """
 
     pk = models.CompositePrimaryKey("run_id", "attempt", "fresh_id")
@@ -113,6 +114,7 @@ class Fresh(models.Model):
     first_step = models.BigIntegerField()
     last_step = models.BigIntegerField(null=True)
     ranked = models.BooleanField()
+    layers = models.BooleanField(default=False, db_default=False)
 
 
 class Detector(models.Model):

@@ -11,7 +11,7 @@ from django.db import transaction
 
 from apps.core.errors import AppError
 from apps.core.records import Finding
-from apps.metrics import naming, policies, store
+from apps.metrics import naming, policies, store, trends
 from apps.metrics.domain import rank_outlier
 from apps.metrics.domain.departures import Departure, DeparturePolicy, first_departure
 from apps.metrics.domain.layer_keys import LayerKey, Recogniser
@@ -80,10 +80,11 @@ def detect(run_id: int, attempt: int, now_ns: int) -> list[Finding]:
     the same key again is the newer state. `now_ns` is not used by these detectors: they follow
     steps, not clocks.
 
-    Cost: three statements without new rows, nine more with rows of the job, ten more with lines of
-    ranks, however many keys, steps and ranks there are. 1.4 ms without news; about 30 us a new row,
-    0.4 ms a new logged step of the ranks (0.2 us a value with 1,024 of them). Rows that come late,
-    and the first ones of an attempt, cost SEED_STEPS rows more.
+    Cost: three statements without new rows, nine more with rows of the job, seven more with
+    statistics of layers, ten more with lines of ranks, however many keys, steps and ranks there
+    are. 1.4 ms without news; about 30 us a new row, 0.4 ms a new logged step of the ranks (0.2 us a
+    value with 1,024 of them), 1 us a value of a layer. Rows that come late, and the first ones of
+    an attempt, cost SEED_STEPS rows more.
     """
     del now_ns
     with transaction.atomic():
@@ -94,6 +95,8 @@ def detect(run_id: int, attempt: int, now_ns: int) -> list[Finding]:
             found += _spikes(run_id, attempt, known, fresh.job_from)
         if fresh.ranks is not None:
             found += _rank_outliers(run_id, attempt, *fresh.ranks)
+        if fresh.layers is not None:
+            found += trends.watch(run_id, attempt, fresh.layers)
     return found
 
 

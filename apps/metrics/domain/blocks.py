@@ -252,6 +252,9 @@ def _columns(
         raise BlockError("the block is not as long as its header says")
     single = _unshuffle(raw[: 4 * narrow_cells], narrow_cells, np.dtype(np.uint32))
     double = _unshuffle(raw[4 * narrow_cells :], wide_cells, np.dtype(np.uint64))
+    if len(indexes) > len(shape.counts) // 8:
+        whole = _whole(single, double, shape, present)
+        return Cells(whole[:, indexes], None if present is None else present[:, indexes])
     values = np.full((shape.rows, len(indexes)), np.nan)
     starts = shape.starts()
     for out, index in enumerate(indexes):
@@ -262,6 +265,23 @@ def _columns(
         else:
             values[where, out] = double[cells].view(np.float64)
     return Cells(values, None if present is None else present[:, indexes])
+
+
+def _whole(
+    single: npt.NDArray[np.uint32],
+    double: npt.NDArray[np.uint64],
+    shape: _Shape,
+    present: Bools | None,
+) -> Floats:
+    """All columns at once: far fewer calls than one after the other."""
+    turned = np.full((len(shape.counts), shape.rows), np.nan)
+    lanes = ((shape.narrow, single.view(np.float32)), (~shape.narrow, double.view(np.float64)))
+    for chosen, bits in lanes:
+        if present is None:
+            turned[chosen] = bits.reshape(int(chosen.sum()), shape.rows)
+        else:
+            turned[present.T & chosen[:, None]] = bits
+    return turned.T
 
 
 def _shuffle(bits: npt.NDArray[Any]) -> bytes:

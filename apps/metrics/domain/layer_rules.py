@@ -65,6 +65,7 @@ RULES = (
     Rule("block {layer}/{statistic}", "", "OLMo-core"),
     Rule("{statistic}_layer_{layer}", "", "Megatron-LM, own scripts"),
     Rule("{statistic}_layer{layer}", "", "own scripts"),
+    Rule("{statistic}_l{layer}", "", "own scripts"),
     Rule("layer_{layer}_{statistic}", "", "own scripts"),
     Rule("layer{layer}_{statistic}", "", "own scripts"),
     Rule("{statistic}/layer_{layer}/{module}", "", "own scripts"),

@@ -51,6 +51,10 @@ STATISTICS = (
         "max logits", "qk max",
     )),
     Statistic("attn_entropy", "attention entropy", ("attn entropy", "attention entropy")),
+    Statistic("out_logit_max", "output logit max", (
+        "out logit max", "out logits max", "output logits max", "max out logit",
+        "max output logit", "logit max", "logits max",
+    )),
     Statistic("weight_norm", "weight norm", (
         "weight norm", "weights norm", "weight norms", "param norm", "params norm", "param norms",
         "parameter norm", "parameters norm", "parameter norms", "w norm",

@@ -11,12 +11,14 @@ from apps.metrics.records import (
 )
 from apps.metrics.store.compaction import compact_once, runs_to_compact
 from apps.metrics.store.detectors import (
+    DetectorState,
     FreshRows,
+    Span,
     lock_detector,
     save_detector,
     take_fresh,
 )
-from apps.metrics.store.names import all_names, key_names, keys
+from apps.metrics.store.names import all_names, key_names, keys, names_of, newer_keys
 from apps.metrics.store.naming import naming_of, naming_of_run, note_again, save_naming
 from apps.metrics.store.planned import (
     MAX_PLANNED,
@@ -36,9 +38,11 @@ from apps.metrics.store.read import (
     count_points,
     latest,
     read_cells,
+    read_matrix,
     read_rank_rows,
     read_rows,
     read_series,
+    step_windows,
 )
 from apps.metrics.store.write import write_rows
 
@@ -46,6 +50,7 @@ __all__ = [
     "MAX_PLANNED",
     "CellGrid",
     "CellQuery",
+    "DetectorState",
     "FreshRows",
     "KeyInfo",
     "MovedThresholds",
@@ -53,6 +58,7 @@ __all__ = [
     "Points",
     "SeriesQuery",
     "SeriesWindow",
+    "Span",
     "WriteResult",
     "add_planned",
     "all_names",
@@ -63,11 +69,14 @@ __all__ = [
     "keys",
     "latest",
     "lock_detector",
+    "names_of",
     "naming_of",
     "naming_of_run",
+    "newer_keys",
     "note_again",
     "planned",
     "read_cells",
+    "read_matrix",
     "read_rank_rows",
     "read_rows",
     "read_series",
@@ -76,6 +85,7 @@ __all__ = [
     "save_detector",
     "save_naming",
     "save_thresholds",
+    "step_windows",
     "take_fresh",
     "thresholds_of",
     "thresholds_of_run",

@@ -7,15 +7,20 @@ from dataclasses import dataclass
 from apps.core.sql import execute, query
 from apps.metrics.models import Detector
 
+Span = tuple[int, int | None]
+"""First and last step; None: to the end."""
+
 
 @dataclass(frozen=True, slots=True)
 class FreshRows:
     """Where new rows lie. job_from: step from which on there are some of the job, None: no new
     rows. ranks: first and last step of those of ranks (last None: to the end), None: no new rows.
+    layers: the same of statistics of the model.
     """
 
     job_from: int | None
-    ranks: tuple[int, int | None] | None
+    ranks: Span | None
+    layers: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +58,19 @@ def take_fresh(run_id: int, attempt: int) -> FreshRows:
     """
     rows = query(
         "DELETE FROM metrics_fresh WHERE run_id = %s AND attempt = %s"
-        " RETURNING first_step, last_step, ranked",
+        " RETURNING first_step, last_step, ranked, layers",
         [run_id, attempt],
     )
-    job = [first for first, _, ranked in rows if not ranked]
-    first = [first for first, _, ranked in rows if ranked]
-    last = [last for _, last, ranked in rows if ranked]
+    job = _span([row[:2] for row in rows if not row[2] and not row[3]])
     return FreshRows(
-        job_from=min(job, default=None),
-        ranks=(min(first), None if None in last else max(last)) if first else None,
+        job_from=None if job is None else job[0],
+        ranks=_span([row[:2] for row in rows if row[2]]),
+        layers=_span([row[:2] for row in rows if row[3]]),
     )
+
+
+def _span(notes: list[tuple[int, int | None]]) -> Span | None:
+    if not notes:
+        return None
+    last = [last for _, last in notes if last is not None]
+    return min(first for first, _ in notes), max(last) if len(last) == len(notes) else None

@@ -59,6 +59,24 @@ def all_names(run_id: int) -> tuple[list[str], list[str]]:
     return found
 
 
+def newer_keys(run_id: int, above: int) -> list[tuple[int, str]]:
+    """(key_id, name) of the series of the job with a larger key_id, in order of appearance.
+
+    -- uses uq_metrics_series_key
+    """
+    sql = (
+        "SELECT key_id, key FROM metrics_serieskey WHERE run_id = %s AND NOT ranked"
+        " AND key_id > %s ORDER BY key_id LIMIT %s"
+    )
+    return [(key_id, key) for key_id, key in query(sql, [run_id, above, MAX_NAMES])]
+
+
+def names_of(run_id: int, key_ids: Sequence[int]) -> dict[int, str]:
+    """key_id -> name. -- uses the primary key"""
+    found = SeriesKey.objects.filter(run_id=run_id, key_id__in=list(key_ids))
+    return dict(found.values_list("key_id", "key"))
+
+
 def ids(run_id: int, names: Sequence[str], *, ranked: bool | None = None) -> dict[int, str]:
     """key_id -> name of those that exist; ranked None: both forms. -- uses uq_metrics_series_key"""
     found = SeriesKey.objects.filter(run_id=run_id, key__in=list(names))

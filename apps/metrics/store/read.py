@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from apps.core import sql
-from apps.metrics.domain import assembly, downsample, layers, tiers
+from apps.metrics.domain import assembly, downsample, layers, matrix, tiers
+from apps.metrics.domain.bank import Rows
 from apps.metrics.domain.blocks import Floats, Ints
 from apps.metrics.domain.tiers import LEVELS, Buckets
 from apps.metrics.records import CellGrid, CellQuery, Points, SeriesQuery, SeriesWindow
@@ -62,6 +63,46 @@ def read_rows(
     found = _points(fetch(Plan(run_id, list(known), attempt, from_step, to_step)), list(known),
                     (from_step, to_step))  # fmt: skip
     return {known[key]: (p.step, p.time_ns, p.value) for (key, _), p in found.items()}
+
+
+def read_matrix(
+    run_id: int, attempt: int, key_ids: Sequence[int], from_step: int, to_step: int | None
+) -> Rows | None:
+    """Series of the job as one matrix, a row a step, columns as in `key_ids`; None without a row.
+
+    Both ends included. For many series at once: about a tenth of the time of `read_rows`.
+    """
+    stored = fetch(Plan(run_id, key_ids, attempt, from_step, to_step))
+    return matrix.assemble([*stored.hot, *stored.cold], key_ids, (from_step, to_step))
+
+
+def step_windows(
+    run_id: int, attempt: int, steps: tuple[int, int | None], rows: int
+) -> list[tuple[int, int | None]]:
+    """The steps (both ends included) in windows that hold about `rows` stored rows at most, or one
+    block. Nothing is decoded. -- uses the primary keys of hot and cold blocks
+    """
+    first, last = steps
+    high = 1 << 62 if last is None else last
+    statement = """
+        SELECT last_step, max(rows) FROM (
+            SELECT last_step, rows FROM metrics_hotblock
+             WHERE run_id = %s AND attempt = %s AND last_step >= %s AND first_step <= %s
+            UNION ALL
+            SELECT c.last_step, c.points FROM metrics_serieskey k JOIN metrics_coldblock c
+                ON c.run_id = k.run_id AND c.key_id = k.key_id AND c.attempt = %s
+               AND c.last_step >= %s AND c.first_step <= %s WHERE k.run_id = %s) AS blocks
+         GROUP BY last_step ORDER BY last_step
+    """
+    place = [attempt, first, high]
+    found: list[tuple[int, int | None]] = []
+    low, held, before = first, 0, first
+    for end, count in sql.query(statement, [run_id, *place, *place, run_id]):
+        if held and held + count > rows:
+            found.append((low, before))
+            low, held = before + 1, 0
+        held, before = held + count, end
+    return [*found, (low, last)]
 
 
 def count_points(run_id: int, attempt: int, from_step: int | None, to_step: int | None) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from apps.core.records import MetricRow
 from apps.core.sql import copy_in, execute
 from apps.metrics.domain import blocks, packing, roles
+from apps.metrics.domain.demands import has_watched
 from apps.metrics.domain.packing import Packed
 from apps.metrics.records import WriteResult
 from apps.metrics.store.names import TooVaried, next_block
@@ -74,14 +75,23 @@ def _watched(packed: Packed) -> bool:
 
 
 def _note_fresh(run_id: int, attempt: int, packed: Packed) -> None:
-    """A note for the detectors if they read a column, be it by its usual name or because somebody
-    said so. -- uses the primary keys of runs and project names"""
+    """A note for each detector that reads a column, be it by its usual name or because somebody
+    said so: one of the loss (or of ranks), one of layer statistics.
+
+    -- uses the primary keys of runs and project names
+    """
     step, watched = packed.axis.step, _watched(packed)
+    layered = not packed.ranked and has_watched(packed.names)
+    readers = [False] if packed.ranked else [False, True]
     execute(
-        "INSERT INTO metrics_fresh (run_id, attempt, fresh_id, first_step, last_step, ranked)"
-        " SELECT %s, %s, nextval('metrics_fresh_id'), %s, %s, %s"
-        "  WHERE %s OR EXISTS (SELECT 1 FROM runs_run r JOIN metrics_projectnames n USING (project)"
-        "                       WHERE r.id = %s AND n.watched && %s::text[])",
-        [run_id, attempt, int(step.min()), int(step.max()), packed.ranked,
+        "INSERT INTO metrics_fresh"
+        " (run_id, attempt, fresh_id, first_step, last_step, ranked, layers)"
+        " SELECT %s, %s, nextval('metrics_fresh_id'), %s, %s, %s, f.layers"
+        "   FROM unnest(%s::bool[]) AS f (layers)"
+        "  WHERE (f.layers AND %s) OR (NOT f.layers AND %s)"
+        "     OR EXISTS (SELECT 1 FROM runs_run r JOIN metrics_projectnames n USING (project)"
+        "                 WHERE r.id = %s AND CASE WHEN f.layers THEN n.rules::text <> '[]'"
+        "                       ELSE n.watched && %s::text[] END)",
+        [run_id, attempt, int(step.min()), int(step.max()), packed.ranked, readers, layered,
          watched, run_id, [] if watched else list(packed.names)],
     )  # fmt: skip

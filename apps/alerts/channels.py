@@ -130,14 +130,13 @@ def test(channel_id: int, actor: Actor, now_ns: int) -> Answer:
 
 
 def unreadable() -> list[str]:
-    """Names of channels whose secrets cannot be decrypted any more. One statement a channel."""
+    """Names of channels whose secrets cannot be decrypted any more. One statement."""
     found = []
-    for one in store.infos():
-        sealed = store.access(one.id)
+    for name, sealed in store.sealed().items():
         try:
-            unseal(sealed.sealed if sealed else "")
+            unseal(sealed)
         except AppError:
-            found.append(one.name)
+            found.append(name)
     return found
 
 

@@ -17,12 +17,13 @@ _MOST_AT_ONCE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class LogQuery:
-    """Which messages. "" and None ask for nothing. before_ns: planned before this time.
+    """Which messages. "" and None ask for nothing. incident: (run id, incident id), (0, 0) for
+    digests. before_ns: planned before this time.
     tried: none that only waits until it is due."""
 
     status: str = ""
     recipient: str = ""
-    incident_id: int | None = None
+    incident: tuple[int, int] | None = None
     before_ns: int | None = None
     tried: bool = False
     limit: int = 50
@@ -39,7 +40,7 @@ class LogPage:
 def page(query: LogQuery) -> LogPage:
     """A page of the delivery log; messages planned together are never torn apart.
 
-    -- uses ix_notification_newest
+    -- uses ix_notification_newest, or the primary key for an incident
     """
     rows = _asked(query).order_by("-planned_at_ns", "recipient", "kind", "seq")
     if query.before_ns is not None:
@@ -61,8 +62,9 @@ def _asked(query: LogQuery) -> QuerySet[Notification]:
         rows = rows.filter(recipient=query.recipient)
     if query.tried:
         rows = rows.exclude(status=Status.PENDING.value, tries=0)
-    if query.incident_id is not None:
-        rows = rows.filter(incident_id=query.incident_id)
+    if query.incident is not None:
+        run_id, incident_id = query.incident
+        rows = rows.filter(run_id=run_id, incident_id=incident_id)
     return rows
 
 

@@ -13,8 +13,8 @@ from apps.alerts.domain import routing
 from apps.alerts.domain.routing import Book, Defaults, Facts, Routes
 from apps.core.records import FindingSeverity
 from apps.incidents.domain.incident import IncidentInfo
+from apps.incidents.store import Headline
 from apps.runs import store as runs
-from apps.runs.records import RunInfo
 
 TAGS = "wandb/tags"
 """Where the configuration of a run holds the tags that its `wandb` client gave it."""
@@ -46,29 +46,25 @@ def routes(
 ) -> dict[int, Routes]:
     """incident id -> who is told of it. broken: incident id -> recipients that cannot be told.
 
-    The statements of `book`, and two where there are rules.
+    The statements of `book`, and one where there are rules.
     """
-    rules = book()
-    known = runs.by_id({i.run_id for i in found}) if rules.rules else {}
-    failed = broken or {}
-    return {
-        i.id: routing.routes(facts(i, known.get(i.run_id)), rules, failed.get(i.id, ()))
-        for i in found
-    }
+    rules, failed = book(), broken or {}
+    asked = facts(found) if rules.rules else {i.id: _facts(i, "", None) for i in found}
+    return {i.id: routing.routes(asked[i.id], rules, failed.get(i.id, ())) for i in found}
 
 
-def facts(incident: IncidentInfo, run: RunInfo | None) -> Facts:
-    """What rules ask of an incident."""
+def facts(found: Sequence[IncidentInfo | Headline]) -> dict[int, Facts]:
+    """incident id -> what rules ask of it. One statement."""
+    known = runs.labels({i.run_id for i in found}, TAGS)
+    return {i.id: _facts(i, *known.get(i.run_id, ("", None))) for i in found}
+
+
+def _facts(incident: IncidentInfo | Headline, project: str, tags: Any) -> Facts:
+    """tags: whatever the client of the run wrote there."""
     return Facts(
         kind=incident.kind,
         severity=FindingSeverity.PAGE if incident.page else incident.severity,
-        project=run.project if run else "",
-        tags=_tags(run.config) if run else frozenset(),
+        project=project,
+        tags=frozenset(str(tag) for tag in tags) if isinstance(tags, list) else frozenset(),
         owner=incident.owner,
     )
-
-
-def _tags(config: Mapping[str, Any]) -> frozenset[str]:
-    """The tags of a run, whatever its client wrote there."""
-    tags = config.get(TAGS)
-    return frozenset(str(tag) for tag in tags) if isinstance(tags, list) else frozenset()

@@ -17,9 +17,7 @@ from apps.alerts.domain.rulebook import checked
 from apps.alerts.rules_store import RuleInfo
 from apps.core.errors import AppError, Conflict, NotFound, Refused
 from apps.incidents import store as incidents
-from apps.incidents.domain.incident import IncidentInfo
-from apps.incidents.store import IncidentQuery
-from apps.runs import store as runs
+from apps.incidents.store import Headline
 
 DAYS: Final = 7
 MAX_LOOKED_AT: Final = 1_000
@@ -30,31 +28,22 @@ _DAY_NS: Final = 86_400_000_000_000
 class History:
     """Incidents that were opened in the last days, newest first. whole: none was left out."""
 
-    incidents: tuple[tuple[IncidentInfo, Facts], ...]
+    incidents: tuple[tuple[Headline, Facts], ...]
     whole: bool
 
-    def fitting(self, rule: Rule) -> list[IncidentInfo]:
+    def fitting(self, rule: Rule) -> list[Headline]:
         """Those that a rule would have sent, were it switched on."""
         tried = replace(rule, enabled=True)
         return [incident for incident, facts in self.incidents if tried.fits(facts)]
 
 
 def history(now_ns: int, days: int = DAYS) -> History:
-    """What rules are tried on. At most MAX_LOOKED_AT incidents: a statement for each 200."""
-    found: list[IncidentInfo] = []
-    since_ns, whole = now_ns - days * _DAY_NS, True
-    before: int | None = None
-    while True:
-        page = incidents.list_incidents(IncidentQuery(limit=200, before=before))
-        found += [one for one in page if one.opened_at_ns >= since_ns]
-        if len(page) < 200 or page[-1].opened_at_ns < since_ns:
-            break
-        if len(found) >= MAX_LOOKED_AT:
-            whole = False
-            break
-        before = page[-1].id
-    known = runs.by_id({one.run_id for one in found})
-    return History(tuple((one, routing.facts(one, known.get(one.run_id))) for one in found), whole)
+    """What rules are tried on: at most MAX_LOOKED_AT incidents. Two statements."""
+    newest = incidents.headlines(MAX_LOOKED_AT)
+    found = [one for one in newest if one.opened_at_ns >= now_ns - days * _DAY_NS]
+    asked = routing.facts(found)
+    whole = len(newest) < MAX_LOOKED_AT or len(found) < len(newest)
+    return History(tuple((one, asked[one.id]) for one in found), whole)
 
 
 def add(asked: Rule, actor: Actor, now_ns: int) -> int:

@@ -164,7 +164,8 @@ class DeliveryPage(Schema):
 
 
 class DeliveriesQuery(Schema):
-    """recipient: a mail address or "channel:ID". before: `next` of the page before."""
+    """recipient: a mail address or "channel:ID". incident: 0 for digests. before: `next` of the
+    page before."""
 
     status: Status | None = None
     recipient: str = ""
@@ -311,11 +312,13 @@ def test_channel(request: HttpRequest, id: Number) -> dict[str, Any]:
 
 @router.get("/alerts/deliveries", response=DeliveryPage, summary="Every message, newest first")
 def list_deliveries(request: HttpRequest, query: Query[DeliveriesQuery]) -> dict[str, Any]:
+    about = query.incident
+    run_id = incident_of(about).run_id if about else 0
     found = log_store.page(
         LogQuery(
             status=query.status.value if query.status else "",
             recipient=query.recipient,
-            incident_id=query.incident,
+            incident=None if about is None else (run_id, about),
             before_ns=query.before,
             limit=query.limit,
         )

@@ -149,6 +149,20 @@ def _after(latency_ms: int | None) -> str:
     return f"{latency_ms} ms" if latency_ms < 1_000 else duration(latency_ms / 1_000)
 
 
+def told(incident: IncidentInfo) -> dict[str, Any]:
+    """Who was told of an incident, newest message first, and why those. why: as the rules are
+    now, "" while nobody needs to be told."""
+    query = log_store.LogQuery(incident=(incident.run_id, incident.id), limit=30)
+    found = log_store.page(query)
+    known = {one.id: one for one in channels_store.infos()}
+    quiet = incident.severity is FindingSeverity.INFO
+    return {
+        "log": log_rows(found.rows, known),
+        "more": found.next_ns is not None,
+        "why": "" if quiet else routing.routes([incident])[incident.id].why,
+    }
+
+
 def rule_of(form: QueryDict, number: int) -> Rule:
     """The rule of a form; `rulebook.checked` judges it."""
     chosen = [whole(text) for text in form.getlist("channels")[:500]]
@@ -173,12 +187,8 @@ def tried(rule: Rule, now_ns: int) -> dict[str, Any]:
     return {
         "fits": len(fits),
         "of": len(past.incidents),
-        "examples": _examples(fits),
+        "examples": fits[:SHOWN_INCIDENTS],
         "more": max(0, len(fits) - SHOWN_INCIDENTS),
         "days": rules.DAYS,
         "whole": past.whole,
     }
-
-
-def _examples(fits: list[IncidentInfo]) -> list[IncidentInfo]:
-    return fits[:SHOWN_INCIDENTS]

@@ -27,6 +27,7 @@ from apps.dashboard.access import (
     may_operate,
     operating,
 )
+from apps.incidents import store as incidents
 from apps.runs import store as runs
 
 STATUSES = ("", *(status.value for status in Status))
@@ -123,10 +124,11 @@ def _rule_page(
 @require_safe
 def deliveries(request: HttpRequest) -> HttpResponse:
     """Every message: to whom, about what, when, how it went."""
+    number = whole(request.GET.get("incident", ""))
     query = LogQuery(
         status=_one_of(request.GET.get("status", ""), STATUSES),
         recipient=request.GET.get("to", "")[:254].replace("\0", ""),
-        incident_id=whole(request.GET.get("incident", "")),
+        incident=None if number is None else (_run_of(number), number),
         before_ns=whole(request.GET.get("before", "")),
     )
     found = log_store.page(query)
@@ -135,11 +137,18 @@ def deliveries(request: HttpRequest) -> HttpResponse:
         **_rights(request),
         "log": page.log_rows(found.rows, known),
         "query": query,
+        "incident": number,
         "next": found.next_ns,
         "statuses": STATUSES,
         "recipients": [(f"channel:{one.id}", one.name) for one in known.values()],
     }
     return render(request, "alerts/log.html", context)
+
+
+def _run_of(number: int) -> int:
+    """The run of an incident; 0 for the digests, -1 for an incident that there is not."""
+    found = incidents.get(number) if number else None
+    return found.run_id if found else -1 if number else 0
 
 
 @require_POST

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 from apps.accounts import store as accounts
 from apps.core.clock import now_ns
 from apps.core.errors import NotFound
+from apps.dashboard import alerts
 from apps.dashboard import story as stories
 from apps.dashboard.access import actor, incident_of, may_operate
 from apps.dashboard.incident_filter import (
@@ -71,6 +72,7 @@ def incident(request: HttpRequest, number: int) -> HttpResponse:
         "may_operate": may_operate(request),
         "kind": "step",
         "span": told.window,
+        "told": alerts.told(told.incident),
         "news": news_of(told.run.id, told.incident.attempt, told.incident.onset_time_ns),
         "fixed": True,
         "deck_url": deck,

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db import connection
 from django.db.models import F, Max, Min, OuterRef, Q, QuerySet, Subquery
+from django.db.models.fields.json import KeyTransform
 from django.db.models.functions import Least
 from django.utils import timezone
 
@@ -119,6 +120,14 @@ def by_id(run_ids: Collection[int]) -> dict[int, RunInfo]:
 def keys(run_ids: Collection[int]) -> dict[int, str]:
     """run_id -> key. -- uses the primary key"""
     return dict(Run.objects.filter(pk__in=run_ids).values_list("pk", "key"))
+
+
+def labels(run_ids: Collection[int], key: str) -> dict[int, tuple[str, Any]]:
+    """run id -> (project, the value of one key of the configuration, None if it has none), without
+    the rest of the configuration. -- uses the primary key"""
+    rows = Run.objects.filter(pk__in=run_ids)
+    found = rows.values_list("pk", "project", KeyTransform(key, "config"))
+    return {run_id: (project, value) for run_id, project, value in found}
 
 
 def list_runs(limit: int = 50, before: int | None = None) -> list[RunInfo]:

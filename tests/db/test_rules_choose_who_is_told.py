@@ -75,5 +75,5 @@ def test_routing_costs_a_fixed_number_of_statements(run_id, django_assert_num_qu
     rule("all", channel("chat"))
     incidents.absorb(run_id, 0, [explosion()], NOW)
     found = incidents.store.paging(0)
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(4):
         routing.routes(found)

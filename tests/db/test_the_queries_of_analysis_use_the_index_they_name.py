@@ -3,7 +3,9 @@
 import pytest
 from django.db import connection, transaction
 
+from apps.alerts import log_store
 from apps.alerts import store as alerts
+from apps.alerts.log_store import LogQuery as AlertLog
 from apps.checkpoints import store as checkpoints
 from apps.incidents import store as incidents
 from apps.incidents.store import IncidentQuery
@@ -142,6 +144,9 @@ CASES = [
     (alerts.letters, ("7@example.org", 9), ["ix_notification_due"]),
     (alerts.told, ("7@example.org", 0), ["ix_notification_told"]),
     (alerts.deliveries, (5,), ["ix_notification_newest"]),
+    (log_store.page, (AlertLog(limit=5),), ["ix_notification_newest"]),
+    (log_store.page, (AlertLog(incident=(7, 7_001)),), ["alerts_notification_pkey"]),
+    (incidents.headlines, (5,), ["ix_incident_id"]),
     (checkpoints.checkpoints, (7,), ["checkpoints_checkpoint_pkey"]),
     (checkpoints.at_step, (7, 5), ["checkpoints_checkpoint_pkey"]),
     (checkpoints.unchecked, (5,), ["ix_checkpoint_unchecked"]),

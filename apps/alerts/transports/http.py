@@ -53,7 +53,7 @@ def post(call: Call, policy: HttpPolicy) -> Answer:
     return Answer(
         answer.verdict,
         answer.status,
-        without(answer.text, (call.url, *call.secrets)),
+        without(answer.text, (call.url, policy.proxy, *call.secrets)),
         answer.wait_s,
     )
 

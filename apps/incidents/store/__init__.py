@@ -10,7 +10,15 @@ from apps.incidents.store.findings import (
     save_findings,
 )
 from apps.incidents.store.history import add_events, events, notes
-from apps.incidents.store.lists import IncidentQuery, counts, list_incidents, list_urgent, of_runs
+from apps.incidents.store.lists import (
+    Headline,
+    IncidentQuery,
+    counts,
+    headlines,
+    list_incidents,
+    list_urgent,
+    of_runs,
+)
 from apps.incidents.store.movers import movers, save_movers
 from apps.incidents.store.rows import (
     add_incident,
@@ -34,6 +42,7 @@ from apps.incidents.store.rows import (
 
 __all__ = [
     "EventInfo",
+    "Headline",
     "IncidentQuery",
     "add_events",
     "add_incident",
@@ -48,6 +57,7 @@ __all__ = [
     "findings_of_kind",
     "get",
     "get_many",
+    "headlines",
     "homes",
     "list_incidents",
     "list_urgent",

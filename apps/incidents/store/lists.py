@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Q, QuerySet
 
+from apps.core.records import FindingSeverity
 from apps.core.words import whole
 from apps.incidents.domain.incident import IncidentInfo
 from apps.incidents.models import Incident
@@ -37,6 +38,34 @@ class IncidentQuery:
     text: str = ""
     unresolved: bool = False
     unowned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """What is asked of an incident when many are looked at."""
+
+    id: int
+    run_id: int
+    kind: str
+    severity: FindingSeverity
+    page: bool
+    owner: str
+    title: str
+    opened_at_ns: int
+
+    @property
+    def label(self) -> str:
+        """The name people use: INC-42."""
+        return f"INC-{self.id}"
+
+
+def headlines(limit: int) -> list[Headline]:
+    """The newest incidents, newest first. -- uses ix_incident_id"""
+    rows = Incident.objects.order_by("-id").values_list(*Headline.__slots__)[:limit]
+    return [
+        Headline(number, run_id, kind, FindingSeverity(severity), *rest)
+        for number, run_id, kind, severity, *rest in rows
+    ]
 
 
 def list_incidents(query: IncidentQuery) -> list[IncidentInfo]:

@@ -60,7 +60,7 @@ class EpisodePolicy:
 DROP = EpisodePolicy(
     open_z=6.0,
     open_excess=0.25,
-    judge_row=9,
+    judge_row=6,
     page_z=6.0,
     page_excess=0.4,
     page_z_long=6.0,
@@ -101,6 +101,7 @@ class Episode(msgspec.Struct):
     planned: str = ""
     planned_source: str = ""
     planned_distance: float = 0.0
+    planned_unit: bool = False
     position: dict[str, float] = {}
 
     def median(self, rows: int) -> float:

@@ -67,7 +67,8 @@ class Excursions:
 
     def reach(self) -> float:
         """What there is to lose now; 0.0 while that is not known."""
-        return self._reference.reach()
+        band = self.now()
+        return band.reach if band else self._reference.reach()
 
     def take(self, row: TrainRow, loss: float, scene: Scene) -> None:
         """Judge a finite loss. `settled` then says whether a new level became the reference."""
@@ -96,8 +97,11 @@ class Excursions:
             return 0
         if episodes.out_of_band(loss - band.level, band, self._policy.up):
             return 1
-        down = episodes.out_of_band(band.level - loss, band, self._policy.down)
-        return -1 if down and scene.row > self._policy.drop_min_rows else 0
+        if scene.row <= self._policy.drop_min_rows:
+            return 0
+        # A loss that returns to where it has been is no loss that is too good.
+        usual = min(band.level, self._reference.lowest() + band.scale)
+        return -1 if episodes.out_of_band(usual - loss, band, self._policy.down) else 0
 
     def _open(self, row: TrainRow, band: Band, direction: int, scene: Scene) -> Episode:
         onset, before = RowMark(row.step, row.time_ns, 0.0, 0.0), list[float]()
@@ -146,6 +150,7 @@ class Excursions:
         why = self._reason(scene, episode)
         if why is not None:
             episode.planned, episode.planned_source = why.text, why.source
+            episode.planned_unit = why.unit
             episode.planned_distance = episode.median(5)
             return
         episode.rule = rule
@@ -170,7 +175,9 @@ class Excursions:
             return why
         if explain.factor_of_sum(ratio, scene.grad_ratio, policy) is not None:
             factor = explain.factor_of_sum(ratio, scene.grad_ratio, policy)
-            return Reason(f"loss and gradient norm are both {factor:g} times as large", "guess")
+            return Reason(
+                f"loss and gradient norm are both {factor:g} times as large", "guess", True
+            )
         warming = scene.context.warming_up(scene.row)
         return WARM_UP if warming and share < policy.warm_up_share else None
 
@@ -219,7 +226,9 @@ class Excursions:
         if episode.planned and episode.page_step is None:
             factor = episode.ratio(10)
             offset = episode.direction * episode.median(10) if factor is None else 0.0
-            self._reference = self._reference.moved(factor or 1.0, offset)
+            self._reference = self._reference.moved(
+                factor or 1.0, offset, unit=episode.planned_unit
+            )
             return
         self._reference = Reference.after(self._reference)
         for value in self.state.tail:

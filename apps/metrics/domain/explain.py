@@ -60,10 +60,12 @@ class Shift:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a shift is wanted, in words. source: as in PlannedChange."""
+    """Why a shift is wanted, in words. source: as in PlannedChange. unit: the loss is measured in
+    another unit now, as a sum over a larger batch is."""
 
     text: str
     source: str
+    unit: bool = False
 
 
 WARM_UP = Reason("the learning rate is still warming up", "logged")
@@ -80,7 +82,8 @@ def reason(
     near = list(changes)
     counted = next((change for change in near if _by_count(shift, change, policy)), None)
     if counted is not None:
-        return Reason(counted.text, "logged")
+        unit = shift.ratio is not None and _summed(shift.ratio, counted, policy)
+        return Reason(counted.text, "logged", unit)
     if shift.growth > policy.growth and shift.share > policy.growth_share:
         return None
     other = next((change for change in near if _by_other(shift, change, policy)), None)
@@ -124,13 +127,13 @@ def _by_plan(
 def factor_of_sum(ratio: float | None, grad_ratio: float, policy: ExplainPolicy) -> float | None:
     """The round factor by which loss and gradient norm both grew, None if they did not.
 
-    The mark of a loss that is a sum over the batch, when nobody logs the batch: 1.5, 2, 3, 4, 6, 8
+    The mark of a loss that is a sum over the batch, when nobody logs the batch: 2, 3, 4, 6, 8
     or 16 times as much from one row to the next. The norm of a sum grows by a factor between its
     root (noise) and itself (signal). grad_ratio: 0.0 if not known, which says nothing.
     """
     if ratio is None or grad_ratio <= 0:
         return None
-    nearest = min((1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0), key=lambda r: abs(math.log(ratio / r)))
+    nearest = min((2.0, 3.0, 4.0, 6.0, 8.0, 16.0), key=lambda r: abs(math.log(ratio / r)))
     fits = abs(math.log(ratio / nearest)) < policy.round_tolerance
     low, high = policy.grad_low * math.sqrt(nearest), policy.grad_high * nearest
     return nearest if fits and low < grad_ratio < high else None
@@ -139,10 +142,13 @@ def factor_of_sum(ratio: float | None, grad_ratio: float, policy: ExplainPolicy)
 def _by_count(shift: Shift, change: Change, policy: ExplainPolicy) -> bool:
     if change.series not in COUNTS or change.before <= 0 or change.after <= 0:
         return False
-    expected = math.log(change.after / change.before)
-    if shift.ratio is not None and abs(math.log(shift.ratio) - expected) < policy.sum_tolerance:
+    if shift.ratio is not None and _summed(shift.ratio, change, policy):
         return True
     return shift.excess < policy.excess
+
+
+def _summed(ratio: float, change: Change, policy: ExplainPolicy) -> bool:
+    return abs(math.log(ratio * change.before / change.after)) < policy.sum_tolerance
 
 
 def _by_other(shift: Shift, change: Change, policy: ExplainPolicy) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import msgspec
 
@@ -28,13 +29,13 @@ SPENT_SHARE = 0.02
 """Of all that was learnt: a language model ends at a third, a classifier below."""
 
 
-@dataclass(frozen=True, slots=True)
-class Band:
+class Band(NamedTuple):
     """level: where the series was. scale: one robust standard deviation around it (> 0).
 
     learnt: how far the level has come down since the first rows. reach: what there is to lose, the
-    measure of every share: the level, or REACH_SHARE of `learnt` where that is more. Nats, bits and
-    sums look alike in it, and a loss that is near zero or below it has a measure at all.
+    measure of every share: the level, or REACH_SHARE of `learnt` where that is more, and towards
+    zero all of `learnt`. Nats, bits and sums look alike in it, and a loss near zero or below it has
+    a measure at all.
     """
 
     level: float
@@ -82,9 +83,11 @@ class Reference:
     TAIL_LEVEL = 0.1
     FIRST_ROWS = 10
     REACH_SHARE = 0.25
+    NEAR_ZERO = 10.0
 
     __slots__ = (
-        "_deviation", "_fast", "_firsts", "_grain", "_level", "_lowest", "_rows", "_trend",
+        "_band", "_deviation", "_fast", "_first", "_firsts", "_grain", "_level", "_lowest", "_rows",
+        "_trend",
     )  # fmt: skip
 
     def __init__(self, state: ReferenceState | None = None) -> None:
@@ -96,14 +99,19 @@ class Reference:
         self._trend = deque(state.trend, maxlen=self.TREND_ROWS)
         self._grain = state.grain
         self._firsts, self._lowest = list(state.firsts), state.lowest
+        self._first = median(self._firsts) if self._firsts else None
+        self._band: Band | None = None
 
     @classmethod
     def after(cls, old: Reference) -> Reference:
         """A new past that still knows how much was learnt."""
         return cls(ReferenceState(firsts=old._firsts, lowest=old._lowest))
 
-    def moved(self, factor: float, offset: float) -> Reference:
-        """The same past at another level: every value times `factor`, plus `offset`."""
+    def moved(self, factor: float, offset: float, *, unit: bool) -> Reference:
+        """The same past at another level: every value times `factor`, plus `offset`.
+
+        unit: so is what was learnt, since the loss is measured in another unit.
+        """
         state = self.state()
 
         def moved(values: list[float]) -> list[float]:
@@ -117,14 +125,15 @@ class Reference:
                 deviation=[factor * value for value in state.deviation],
                 trend=moved(state.trend),
                 grain=factor * state.grain,
-                firsts=moved(state.firsts),
-                lowest=None if state.lowest is None else factor * state.lowest + offset,
+                firsts=moved(state.firsts) if unit else state.firsts,
+                lowest=factor * state.lowest + offset if unit and state.lowest else state.lowest,
             )
         )
 
     def note_outlier(self, value: float) -> None:
         """Remember how far out a value was, without letting it move the level."""
         self._deviation.push(abs(value - self._fast.median()))
+        self._band = None
 
     def level(self) -> float:
         """Where the series is now, 0.0 before the first value."""
@@ -133,22 +142,35 @@ class Reference:
 
     def band(self, min_rows: int) -> Band | None:
         """The band of the rows so far, None before `min_rows` of them."""
-        if len(self._deviation) < min_rows:
-            return None
+        if self._band is not None or len(self._deviation) < min_rows:
+            return self._band
+        self._band = self._fresh_band()
+        return self._band
+
+    def _fresh_band(self) -> Band:
         level = self.level()
         floor = max(self.FLOOR_RATIO * abs(level), self._grain, 1e-12)
         scale, learnt = max(MAD_TO_SD * self._deviation.median(), floor), self.learnt()
         if level < self.TAIL_LEVEL * learnt:
             scale = max(scale, self._deviation.quantile(self.TAIL_SHARE) / self.TAIL_SDS)
-        return Band(level, scale, max(abs(level), self.REACH_SHARE * learnt) or scale, learnt)
+        return Band(level, scale, self._reach(level, learnt) or scale, learnt)
 
     def reach(self) -> float:
         """What there is to lose at the present level, see Band; 0.0 before the first value."""
-        return max(abs(self.level()), self.REACH_SHARE * self.learnt())
+        return self._reach(self.level(), self.learnt())
+
+    def _reach(self, level: float, learnt: float) -> float:
+        return max(abs(level), self.REACH_SHARE * learnt, learnt - self.NEAR_ZERO * abs(level))
+
+    def lowest(self) -> float:
+        """The lowest level so far; plus infinity before the first value."""
+        return math.inf if self._lowest is None else self._lowest
 
     def learnt(self) -> float:
         """How far the level has come down from the first rows (>= 0)."""
-        return max(0.0, median(self._firsts) - (self._lowest or 0.0)) if self._firsts else 0.0
+        if self._first is None or self._lowest is None:
+            return 0.0
+        return max(0.0, self._first - self._lowest)
 
     def descent_per_row(self) -> float:
         """How much the level can be expected to fall per row (<= 0).
@@ -168,6 +190,8 @@ class Reference:
             self._deviation.push(abs(value - self._fast.median()))
         if len(self._firsts) < self.FIRST_ROWS:
             self._firsts.append(value)
+            self._first = median(self._firsts)
+        self._band = None
         self._rows += 1
         self._level.push(value)
         self._fast.push(value)

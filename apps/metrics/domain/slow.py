@@ -28,6 +28,8 @@ class SlowPolicy:
     noise: float = 1.2
     noise_urgent: float = 1.2
     excess: float = 0.03
+    far: float = 0.1
+    noise_far: float = 0.6
 
 
 # For logs with few rows and for the first rows of a run: a short window that asks for more. The
@@ -40,6 +42,8 @@ SHORT = SlowPolicy(
     noise=2.0,
     noise_urgent=1.0,
     excess=0.1,
+    far=0.25,
+    noise_far=1.2,
 )
 
 
@@ -87,9 +91,13 @@ class SlowTest:
                 state.best = old
         if state.best is None or state.rows < policy.start_row:
             return False
-        above = now - state.best
-        noise = policy.noise_urgent if urgent else policy.noise
-        if above <= policy.excess * max(reach, abs(state.best)) or above <= noise * self._sd():
+        if now <= state.best:
+            state.held = 0
+            return False
+        above = (now - state.best) / (reach or abs(state.best) or 1.0)
+        noise = policy.noise_far if above > policy.far else policy.noise
+        noise = policy.noise_urgent if urgent else noise
+        if above <= policy.excess or now - state.best <= noise * self._sd():
             state.held = 0
             return False
         if state.held == 0:

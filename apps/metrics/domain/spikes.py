@@ -210,10 +210,12 @@ class SpikeDetector:
         return slow_reason(share, test.state.since_step, self._scene, policy)
 
     def _plateau(self, row: TrainRow) -> None:
-        state, now = self.state.plateau, self._excursions.now()
+        state, mark = self.state.plateau, self._teller.marks.get("plateau")
+        if mark is None and self.state.rows < state.next_row:
+            return
+        now = self._excursions.now()
         if now is None or self.state.excursion.episode is not None:
             return
-        mark = self._teller.marks.get("plateau")
         if mark is not None:
             if isinstance(mark.value, float) and now.level < mark.value - now.scale:
                 self._teller.end("plateau", row)
@@ -235,6 +237,8 @@ class SpikeDetector:
 
     def _nonfinite(self, row: TrainRow) -> None:
         state, policy = self.state.numerics, self.policy.numerics
+        if True not in state.bad_loss and True not in state.bad_grad and not self._teller.marks:
+            return
         loss = "page" if numerics.loss_lost(state, policy) else "warn"
         self._flagged("nonfinite", row, loss, state.bad_loss)
         flags = zip(state.bad_grad, state.bad_loss, strict=True)
@@ -257,6 +261,8 @@ class SpikeDetector:
 
     def _loss_scale(self, row: TrainRow) -> None:
         state, policy = self.state.numerics, self.policy.numerics
+        if row.loss_scale is None:
+            return
         numerics.take_scale(state, row.loss_scale)
         falling = self.state.rows > policy.start_rows and numerics.scale_falling(state, policy)
         if not falling:

@@ -197,15 +197,15 @@ def _label(
     onset = max(first, onset)
     ten = _running(out.astype(float), 10)
     back = int(np.flatnonzero(ten >= 0.5)[-1]) + 1 if (ten >= 0.5).any() else onset + 10
-    recovery = int(seen[back]["step"]) if back < len(out) - 5 else None
+    stays = turn.to is None and turn.what.startswith(("lr", "spoil"))
+    recovery = int(seen[back]["step"]) if back < len(out) - 5 and not stays else None
     severity = "page" if far.any() or recovery is None else "warn"
     return [_event(turn, turn.what, severity, int(seen[onset]["step"]), recovery)]
 
 
 def _event(turn: Turn, kind: str, severity: str, step: int, recovery: int | None) -> dict[str, Any]:
     event: dict[str, Any] = {"onset_step": step, "recovery_step": recovery, "kind": kind}
-    gradual = "ramp" in turn.what or "climb" in turn.what
-    slow = {"fault_step": turn.at} if gradual and severity != "silent" else {}
+    slow = {"fault_step": turn.at} if severity != "silent" else {}
     return {**event, "severity": severity, **slow}
 
 

@@ -173,11 +173,10 @@ class Excursions:
         why = explain.reason(shift, changes, scene.planned, policy)
         if why is not None or episode.direction < 0:
             return why
-        if explain.factor_of_sum(ratio, scene.grad_ratio, policy) is not None:
-            factor = explain.factor_of_sum(ratio, scene.grad_ratio, policy)
-            return Reason(
-                f"loss and gradient norm are both {factor:g} times as large", "guess", True
-            )
+        factor = explain.factor_of_sum(ratio, scene.grad_ratio, policy)
+        if factor is not None:
+            text = f"loss and gradient norm are both {factor:g} times as large"
+            return Reason(text, reports.GUESS, unit=True)
         warming = scene.context.warming_up(scene.row)
         return WARM_UP if warming and share < policy.warm_up_share else None
 

@@ -33,10 +33,12 @@ PER_DOUBLING = 4
 
 
 class PlateauState(msgspec.Struct):
-    """levels: of the loss at rows that grow by 2^(1/4), the last ten."""
+    """levels: of the loss at rows that grow by 2^(1/4), the last ten. next_row: the
+    next such row, counted from start_row."""
 
     levels: list[float] = []
     next_row: int = 64
+    start_row: int = 0
 
 
 def stopped(state: PlateauState, row: int, now: Band, policy: PlateauPolicy) -> bool | None:

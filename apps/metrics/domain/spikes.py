@@ -174,6 +174,7 @@ class SpikeDetector:
         if self._excursions.settled:
             self._slow = self._slow_tests([])
             self._teller.forget("slow")
+            self.state.plateau = PlateauState(start_row=self.state.rows)
         self._plateau(row)
 
     def _slow_tests(self, states: list[SlowState]) -> list[SlowTest]:
@@ -211,7 +212,7 @@ class SpikeDetector:
 
     def _plateau(self, row: TrainRow) -> None:
         state, mark = self.state.plateau, self._teller.marks.get("plateau")
-        if mark is None and self.state.rows < state.next_row:
+        if mark is None and self.state.rows - state.start_row < state.next_row:
             return
         now = self._excursions.now()
         if now is None or self.state.excursion.episode is not None:
@@ -220,7 +221,9 @@ class SpikeDetector:
             if isinstance(mark.value, float) and now.level < mark.value - now.scale:
                 self._teller.end("plateau", row)
             return
-        verdict = plateau.stopped(state, self.state.rows, now, self.policy.plateau)
+        verdict = plateau.stopped(
+            state, self.state.rows - state.start_row, now, self.policy.plateau
+        )
         if verdict and not self._scene.context.decayed(self.policy.plateau.rate_share):
             mark = Mark(row.step, row.time_ns, "warn", value=now.level)
             self._teller.open("plateau", row, mark)

@@ -11,6 +11,7 @@ from typing import Any
 from django.utils.http import urlencode
 
 from apps.core.records import Severity
+from apps.core.times import read_time_ns
 from apps.core.words import whole
 from apps.logs.domain.query.querytext import QueryText, parse_query, say_query
 from apps.logs.domain.query.ranksets import BadQuery
@@ -29,9 +30,6 @@ _NO_CONDITION: dict[str, dict[str, Any]] = {
 
 A form also sends `had_` fields, what it showed: a field that nobody touched says nothing."""
 _OLD_NAMES = {"severity": "level", "ranks": "rank", "host": "node"}
-_MOMENT = re.compile(
-    r"(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?\s?(?:Z|UTC)?"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +64,8 @@ def ask_of(sent: Mapping[str, str]) -> LogAsk:
     return LogAsk(
         text=_query_text(sent),
         attempt=whole(sent.get("attempt", ""), 2**31 - 1),
-        from_ns=moment_ns(sent.get("from", "")),
-        to_ns=moment_ns(sent.get("to", "")),
+        from_ns=read_time_ns(sent.get("from", "")),
+        to_ns=read_time_ns(sent.get("to", "")),
         order=OLDEST if sent.get("order") == OLDEST else NEWEST,
         at=sent.get("at", ""),
         after=sent.get("after", ""),
@@ -130,22 +128,6 @@ def _quoted(value: str) -> str:
     if not re.search(r'[\s"\\]', value):
         return value
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def moment_ns(text: str) -> int | None:
-    """Unix ns of "2026-11-29T12:00:01.5Z" (always UTC) or of digits; None for any other text."""
-    text = text.strip()
-    number = whole(text)
-    if number is not None:
-        return number
-    found = _MOMENT.fullmatch(text)
-    if found is None:
-        return None
-    try:
-        start = datetime.fromisoformat(f"{found[1]}T{found[2]}:{found[3] or '00'}+00:00")
-    except ValueError:
-        return None
-    return int(start.timestamp()) * 1_000_000_000 + int((found[4] or "").ljust(9, "0"))
 
 
 def moment(time_ns: int | None) -> str:

@@ -15,10 +15,11 @@ from apps.core.clock import now_ns
 from apps.core.errors import AppError
 from apps.core.http import json_response
 from apps.core.places import DOWNLOADS, SEARCHES, streamed
+from apps.core.times import read_time_ns
 from apps.core.words import whole
 from apps.dashboard import log_download, log_feed, log_page, log_ranks
 from apps.dashboard.access import run_of
-from apps.dashboard.log_ask import ask_of, has_controls, moment_ns
+from apps.dashboard.log_ask import ask_of, has_controls
 from apps.dashboard.log_counts import counts
 from apps.dashboard.log_page import Question
 from apps.dashboard.store_health import log_caveats
@@ -125,7 +126,7 @@ def lines(request: HttpRequest, key: str) -> HttpResponseBase:
     said = {"said": asked.said()}
     if asked.fault is not None or asked.attempt is None:
         return HttpResponse(orjson.dumps(said) + b"\n", content_type="application/x-ndjson")
-    ask, since = asked.ask, moment_ns(request.GET.get("since", ""))
+    ask, since = asked.ask, read_time_ns(request.GET.get("since", ""))
     changes: dict[str, Any] = {}
     if ask.after or ask.before:
         changes = {"after_cursor": ask.after or ask.before, "newest_first": not ask.after}

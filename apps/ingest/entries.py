@@ -7,8 +7,8 @@ stream in the form that `pack` makes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any, Final, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Literal, Protocol, TypeVar
 
 import msgspec
 
@@ -32,6 +32,16 @@ class Place(msgspec.Struct, frozen=True, array_like=True):
     local_rank: int | None = None
     source: str = ""
     channel: str = ""
+
+
+class Placed(Protocol):
+    """Lines of one place."""
+
+    @property
+    def place(self) -> Place: ...
+
+
+P = TypeVar("P", bound=Placed)
 
 
 class Group(msgspec.Struct, frozen=True, array_like=True):
@@ -81,12 +91,18 @@ def join(first: object, second: object) -> EntryBatch | None:
         return None
     if first.project != second.project or first.lines() + second.lines() > MAX_JOINED:
         return None
-    groups = {group.place: group for group in first.groups}
-    for group in second.groups:
-        held = groups.get(group.place)
-        groups[group.place] = group if held is None else _longer(held, group)
+    groups = by_place(first.groups, second.groups, _longer)
     counts = Counter(first.counts) + Counter(second.counts)
-    return EntryBatch(1, list(groups.values()), dict(counts), first.project)
+    return EntryBatch(1, groups, dict(counts), first.project)
+
+
+def by_place(first: Sequence[P], second: Sequence[P], longer: Callable[[P, P], P]) -> list[P]:
+    """The groups of both, one for each place. longer: makes one of two of the same place."""
+    groups = {group.place: group for group in first}
+    for group in second:
+        held = groups.get(group.place)
+        groups[group.place] = group if held is None else longer(held, group)
+    return list(groups.values())
 
 
 def _longer(held: Group, more: Group) -> Group:

@@ -70,12 +70,8 @@ def join(first: EntryBatch | ColumnBatch, second: EntryBatch | ColumnBatch) -> A
         return None
     if sum(map(len, (*first.groups, *second.groups))) > entries.MAX_JOINED:
         return None
-    groups = {group.place: group for group in first.groups}
-    for group in second.groups:
-        held = groups.get(group.place)
-        groups[group.place] = group if held is None else _longer(held, group)
-    counts = Counter(first.counts) + Counter(second.counts)
-    return ColumnBatch(list(groups.values()), dict(counts))
+    groups = entries.by_place(first.groups, second.groups, _longer)
+    return ColumnBatch(groups, Counter(first.counts) + Counter(second.counts))
 
 
 def _longer(held: ColumnGroup, more: ColumnGroup) -> ColumnGroup:

@@ -51,11 +51,6 @@ class Stored:
     old_bytes: int
 
 
-def said_rules() -> dict[str, SaidRule]:
-    """project -> its own rule."""
-    return {row.project: _said(row) for row in RuleRow.objects.all()[:10_000]}
-
-
 def said_rule(project: str) -> SaidRule | None:
     """The project's own rule; None if nobody said one. -- uses the primary key"""
     row = RuleRow.objects.filter(project=project).first()

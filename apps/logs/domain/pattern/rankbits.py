@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 MAX_RANKS = 1 << 17
 """Ranks from here on are in no set: 16 KiB a set at most, whatever a sender claims."""
 
 Spans = tuple[tuple[int, int], ...]
-
-
-def bits_of(ranks: Iterable[int]) -> int:
-    """The set of these ranks; those that no set holds are left out."""
-    bits = 0
-    for rank in ranks:
-        if 0 <= rank < MAX_RANKS:
-            bits |= 1 << rank
-    return bits
 
 
 def bits_between(spans: Sequence[tuple[int, int]]) -> int:

@@ -44,6 +44,9 @@ class RunOut(Schema):
     created_at: datetime
     last_contact_at: datetime | None
     last_step: int | None
+    silence_s: float | None
+    usual_gap_s: float | None
+    lag_s: float
 
 
 class RunPage(Schema):

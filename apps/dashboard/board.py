@@ -23,6 +23,7 @@ from apps.runs.records import AttemptInfo, RunInfo
 
 PAGE = 25
 SPARK_POINTS = 60
+LAG_SAID_S = 60.0
 _URGENCY = {"failed": 1, "no_contact": 2, "running": 4, "waiting": 5, "stopped": 6, "finished": 7}
 
 
@@ -40,6 +41,11 @@ class Row:
     incident: IncidentInfo | None
     order: OrderInfo | None
     last_ns: int | None
+
+    @property
+    def silent(self) -> bool:
+        """Whether its silence, or our lag, is to be said."""
+        return self.run.state == "no_contact" or self.run.lag_s >= LAG_SAID_S
 
     @property
     def urgency(self) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from apps.core import words
 from apps.core.records import Severity
 from apps.dashboard import board, series
 from apps.incidents.domain.card import Card
@@ -20,6 +21,7 @@ from apps.rollbacks import store as rollbacks
 from apps.rollbacks.records import OrderInfo
 from apps.runs import stops
 from apps.runs import store as runs
+from apps.runs.domain.contact_report import ranks_silent
 from apps.runs.domain.topology import first_missing
 from apps.runs.records import AttemptInfo, PlacementInfo, RunInfo
 from apps.runs.stop_store import StopInfo
@@ -54,7 +56,7 @@ class Host:
 @dataclass(frozen=True, slots=True)
 class Matrix:
     """All ranks of an attempt by host; missing ranks are drawn too. undrawn: those beyond
-    MAX_CELLS, counted only."""
+    MAX_CELLS, counted only. silent_words: which ranks of a run that talks are silent."""
 
     hosts: Sequence[Host] = ()
     undrawn: int = 0
@@ -63,6 +65,7 @@ class Matrix:
     silent: int = 0
     absent: int = 0
     total: int = 0
+    silent_words: str = ""
 
     @property
     def many(self) -> bool:
@@ -180,7 +183,18 @@ def matrix(run: RunInfo, attempt: int | None, incident: IncidentInfo | None, now
         silent=sum(c.silent for c in shown),
         absent=size - sum(not c.absent for c in shown),
         total=size,
+        silent_words=_silent_words(run, list(shown), places),
     )
+
+
+def _silent_words(run: RunInfo, cells: Sequence[Cell], places: dict[int, PlacementInfo]) -> str:
+    """Which ranks say nothing while the run talks."""
+    if run.state != "running":
+        return ""
+    quiet = [cell.rank for cell in cells if cell.silent]
+    nodes = {rank: found.node for rank, found in places.items()}
+    names = [words.place(rank, nodes.get(rank)) for rank in quiet]
+    return ranks_silent(names, sum(not cell.absent for cell in cells))
 
 
 def _cell(

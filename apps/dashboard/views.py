@@ -126,7 +126,7 @@ def _health(run: RunInfo, status: IngestStatus) -> dict[str, Any]:
         "status": status,
         "gaps": status.counters.get("gaps", 0),
         "refused": sum(status.refused.values()),
-        "contact_ns": _ns(run.last_contact_at),
+        "contact_ns": run.contact_ns,
     }
 
 

@@ -139,12 +139,11 @@ def _held(project: str, cutoff_ns: int | None, in_incident: Attempts) -> Iterato
 
 def _judged(one: Stored, run: RunInfo, kept: str, *, last: bool) -> HeldLogs:
     made_ns = int(run.created_at.timestamp() * 1e9)
-    heard = run.last_contact_at
     return HeldLogs(
         run_id=one.run_id,
         attempt=one.attempt,
         made_ns=made_ns,
-        heard_ns=int(heard.timestamp() * 1e9) if heard else made_ns,
+        heard_ns=made_ns if run.contact_ns is None else run.contact_ns,
         last=last,
         last_ns=one.last_ns,
         lines=one.lines,

@@ -9,9 +9,13 @@ import numpy as np
 
 from apps.checkpoints import store as checkpoints
 from apps.checkpoints.records import CheckpointInfo
+from apps.core.records import Finding, FindingSeverity
+from apps.core.words import number
+from apps.incidents import store as incidents
 from apps.incidents.domain.incident import IncidentInfo
 from apps.metrics import naming
 from apps.metrics import store as metrics
+from apps.metrics.domain.evaluation import KIND as REGRESSION
 from apps.rollbacks import store
 from apps.rollbacks.domain.cost import CostBasis
 from apps.rollbacks.domain.lineage import Branch, Stretch, contains, past
@@ -35,6 +39,8 @@ BEFORE_STEPS = 3_000
 """How far back the trend before an incident is read: 150 rows, logged every 20 steps at most."""
 
 HEALTH_SHOWN = 3
+MAX_REGRESSIONS = 50
+REGRESSIONS_SHOWN = 2
 HEALTH_STEPS = 2_000
 _SECONDS_ROWS = 200
 
@@ -66,6 +72,7 @@ def ranking(run_id: int, fault: Fault) -> Ranking:
     history = past(known, fault.attempt)
     key = loss_key(run_id)
     saved = [_saved(info) for info in checkpoints.checkpoints(run_id)]
+    saved = _with_evaluations(run_id, saved, history)
     cost = _cost(run_id, fault, attempts, key)
     if key is not None:
         saved = _with_health(run_id, key, saved, fault, history)
@@ -197,6 +204,34 @@ def _cost(run_id: int, fault: Fault, attempts: Sequence[AttemptInfo], key: str |
         rows, time_ns = _timed(run_id, key, fault.attempt, (first, end))
         step_s = median_step_s(list(rows.step[-_SECONDS_ROWS:]), time_ns[-_SECONDS_ROWS:])
     return CostBasis(last, step_s, gpus)
+
+
+def _with_evaluations(
+    run_id: int, saved: list[SavedCheckpoint], history: Sequence[Stretch]
+) -> list[SavedCheckpoint]:
+    """What evaluations that had got worse say against a checkpoint."""
+    found = [
+        finding
+        for finding in incidents.findings_of_kind(run_id, REGRESSION, MAX_REGRESSIONS)
+        if finding.severity is not FindingSeverity.INFO
+        and contains(history, finding.attempt, finding.onset_step or 0)
+    ]
+    return [replace(c, regressed=_regressed(c, found)) for c in saved] if found else saved
+
+
+def _regressed(checkpoint: SavedCheckpoint, found: Sequence[Finding]) -> tuple[str, ...]:
+    """An evaluation stands for its step and what follows, until one is good again."""
+    bad = [
+        finding
+        for finding in found
+        if (finding.onset_step or 0) <= checkpoint.step
+        and (finding.closed_step is None or checkpoint.step < finding.closed_step)
+    ]
+    return tuple(
+        f"evaluated worse before the save: {finding.series} {number(finding.facts.get('before'))}"
+        f" -> {number(finding.facts.get('value'))} at step {finding.onset_step:,}"
+        for finding in bad[:REGRESSIONS_SHOWN]
+    )
 
 
 def _with_health(

@@ -143,9 +143,3 @@ def save_look(now_ns: int, clock: WatchClock) -> None:
         " resumed_ns = EXCLUDED.resumed_ns, judged_ns = EXCLUDED.judged_ns",
         [now_ns, clock.resumed_ns, clock.judged_ns],
     )
-
-
-def judged_ns() -> int | None:
-    """Up to when the last look knew of everything that arrived; None before the first."""
-    rows = query("SELECT judged_ns FROM runs_watch WHERE id = 1")
-    return rows[0][0] if rows else None

@@ -13,7 +13,8 @@ class RunInfo:
     """One training effort across restarts. last_step: of the newest attempt.
 
     last_contact_at: when the server received something of it last. silence_s: a longer silence is
-    no contact; usual_gap_s: what is usual; both learned from the run, None: not yet.
+    no contact; usual_gap_s: what is usual; both learned from the run, None: not yet. lag_s: how far
+    our writer is behind; no silence of the run counts it.
     """
 
     id: int
@@ -27,6 +28,7 @@ class RunInfo:
     last_step: int | None
     silence_s: float | None = None
     usual_gap_s: float | None = None
+    lag_s: float = 0.0
 
     @property
     def contact_ns(self) -> int | None:

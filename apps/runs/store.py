@@ -13,8 +13,9 @@ from django.db.models.functions import Least
 from django.utils import timezone
 
 from apps.core.sql import query
+from apps.runs.domain.contact import lag_s
 from apps.runs.domain.state import run_state
-from apps.runs.models import Attempt, Contact, Launch, Placement, Run
+from apps.runs.models import Attempt, Contact, Launch, Placement, Run, Watch
 from apps.runs.progress_store import note_progress as note_progress
 from apps.runs.records import (
     AttemptInfo,
@@ -55,8 +56,10 @@ def lock_runs(run_ids: Collection[int]) -> None:
 def _runs() -> QuerySet[Run]:
     """Runs with what is known of their contact. -- uses the primary key of contacts"""
     contact = Contact.objects.filter(run_id=OuterRef("pk"))
-    named = ("heard_ns", "limit_s", "usual_s")
-    return Run.objects.annotate(**{name: Subquery(contact.values(name)[:1]) for name in named})
+    look = Watch.objects.filter(id=1)
+    told = {name: contact.values(name) for name in ("heard_ns", "limit_s", "usual_s")}
+    told |= {name: look.values(name) for name in ("looked_ns", "judged_ns")}
+    return Run.objects.annotate(**{name: Subquery(rows[:1]) for name, rows in told.items()})
 
 
 def _newest(run_ids: Sequence[int]) -> dict[int, Attempt]:
@@ -68,7 +71,8 @@ def _newest(run_ids: Sequence[int]) -> dict[int, Attempt]:
 
 def _info(run: Any, newest: Attempt | None, now: datetime) -> RunInfo:
     heard_at = None if run.heard_ns is None else datetime.fromtimestamp(run.heard_ns / 1e9, UTC)
-    age = (now - heard_at).total_seconds() if heard_at else None
+    lag = lag_s(round(now.timestamp() * 1e9), run.looked_ns, run.judged_ns)
+    age = (now - heard_at).total_seconds() - lag if heard_at else None
     state = run_state(
         exit_code=newest.exit_code if newest else None,
         failed=bool(newest and newest.failed),
@@ -87,6 +91,7 @@ def _info(run: Any, newest: Attempt | None, now: datetime) -> RunInfo:
         last_step=newest.last_step if newest else None,
         silence_s=run.limit_s,
         usual_gap_s=run.usual_s,
+        lag_s=lag,
     )
 
 

@@ -69,7 +69,18 @@ def test_detect_with_one_new_batch(run_id, django_assert_num_queries, steps, key
     store.write_rows(run_id, 0, rows(0, 100, keys=keys), source="wandb")
     metrics.detect(run_id, 0, NOW)
     store.write_rows(run_id, 0, rows(100, 100 + steps, keys=keys), source="wandb")
-    with django_assert_num_queries(19 + SAVEPOINT):  # and what was said, names, ids, keysets, ...
+    with django_assert_num_queries(21 + SAVEPOINT):  # and what was said, names, ids, keysets, ...
+        metrics.detect(run_id, 0, NOW)
+
+
+@pytest.mark.parametrize("steps", [1, 200])
+def test_detect_with_speed_and_evaluations(run_id, django_assert_num_queries, steps):
+    known = {"train/loss": 2.0, "perf/step_time": 1.0, "eval/loss": 2.0, "eval/acc": 0.5}
+    all_rows = [MetricRow(step, NOW + step, known) for step in range(100 + steps)]
+    store.write_rows(run_id, 0, all_rows[:100], source="wandb")
+    metrics.detect(run_id, 0, NOW)
+    store.write_rows(run_id, 0, all_rows[100:], source="wandb")
+    with django_assert_num_queries(25 + SAVEPOINT):
         metrics.detect(run_id, 0, NOW)
 
 
@@ -84,7 +95,7 @@ def test_detect_with_new_lines_of_ranks(run_id, django_assert_num_queries, steps
 def test_candidates(django_assert_num_queries, saves):
     incident = rollback_story.explode()
     rollback_story.save(incident.run_id, 0, *saves)
-    with django_assert_num_queries(19):
+    with django_assert_num_queries(20):
         assert rollbacks.candidates(incident.run_id, incident)
 
 

@@ -241,11 +241,12 @@ ROLES = (
     Role("epoch", "epoch", "says which data an outlier saw", EPOCH, watched=True),
     Role("rank_loss", "loss of each rank", "names the one rank that differs from all others",
          LOCAL_LOSS, ranked=True, watched=True),
-    Role("eval_loss", "evaluation loss", "a row of the flight deck, never alarmed on",
-         EVAL_LOSS),
-    Role("step_time", "step time", "a row of the flight deck; tells what a rollback costs",
-         STEP_TIME),
-    Role("tokens_per_s", "tokens per second", "a tile of the flight deck", TOKENS_PER_S),
+    Role("eval_loss", "evaluation loss", "a row of the flight deck; a warning when it gets worse,"
+         " as for every evaluation", EVAL_LOSS),
+    Role("step_time", "step time", "a row of the flight deck; tells what a rollback costs, and"
+         " whether the training gets slower", STEP_TIME),
+    Role("tokens_per_s", "tokens per second", "a tile of the flight deck; tells whether the"
+         " training gets slower", TOKENS_PER_S),
     Role("step_axis", "step", "where the logger counts something else than optimizer steps; Hugging"
          " Face writes train/global_step, Lightning trainer/global_step", ()),
 )  # fmt: skip

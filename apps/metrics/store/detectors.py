@@ -42,6 +42,13 @@ def lock_detector(run_id: int, attempt: int, name: str) -> DetectorState:
     return DetectorState(row.step, bytes(row.state) or None)
 
 
+def detector_state(run_id: int, attempt: int, name: str) -> bytes | None:
+    """What a detector stored, not locked; None if it never did. -- uses the primary key"""
+    rows = Detector.objects.filter(run_id=run_id, attempt=attempt, name=name)
+    found = rows.values_list("state", flat=True).first()
+    return bytes(found) if found else None
+
+
 def save_detector(run_id: int, attempt: int, name: str, state: DetectorState) -> None:
     """Stores the state of a locked detector."""
     execute(

@@ -11,6 +11,10 @@ from apps.rollbacks.domain.cost import CostBasis, lost_gpu_hours, lost_steps
 from apps.rollbacks.domain.lineage import Branch, Stretch, contains, past
 
 FAILURE = "failure"
+_WHOLE = frozenset(
+    (FAILURE, "no_contact", "throughput_drop", "save_failed", "save_late", "save_slow")
+)
+"""What leaves the state of the training as it is."""
 _SUDDEN = frozenset(
     ("explosion", "level_shift", "nonfinite", "rank_outlier", "loss_drop", "outlier")
 )
@@ -43,7 +47,8 @@ class SavedCheckpoint:
     """A checkpoint as the ranker sees it.
 
     complete: committed and nothing fatal found. findings: what was found, in words.
-    loss_z: robust z of the loss just before the save; None if it was not measured.
+    loss_z: robust z of the loss just before the save; None if it was not measured. regressed: the
+    evaluations that had got worse before it was saved and were not back, in words.
     """
 
     attempt: int
@@ -55,6 +60,7 @@ class SavedCheckpoint:
     complete: bool
     findings: tuple[str, ...] = ()
     loss_z: float | None = None
+    regressed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +126,7 @@ class Scene:
 
 def margin_steps(kind: str, policy: RankingPolicy = DEFAULT_POLICY) -> int:
     """Steps a checkpoint must lie before the onset. An unknown kind is treated as slow."""
-    if kind == FAILURE:
+    if kind in _WHOLE:
         return 0
     return policy.sudden_margin_steps if kind in _SUDDEN else policy.slow_margin_steps
 
@@ -248,6 +254,7 @@ def _candidate(
         *_distance(checkpoint, scene.fault, policy),
         _level(checkpoint),
         *_health(checkpoint, policy),
+        *(Evidence(text, step=checkpoint.step, weight=-1) for text in checkpoint.regressed),
         *_warnings(checkpoint),
         _price(checkpoint, scene.cost),
     )

@@ -183,3 +183,11 @@ def given_up(look: Look, clock: WatchClock, policy: ContactPolicy = DEFAULT_POLI
 def missed(now_ns: int, looked_ns: int | None) -> bool:
     """Whether looks are missing before this one. looked_ns: the look before."""
     return looked_ns is None or now_ns - looked_ns > MISSED_LOOKS * LOOK_EVERY_S * _SECOND_NS
+
+
+def lag_s(now_ns: int, looked_ns: int | None, judged_ns: int | None) -> float:
+    """How far the writer was behind at the last look; 0 if nobody has looked for long: then nobody
+    knows. So much of every silence is ours."""
+    if looked_ns is None or judged_ns is None or missed(now_ns, looked_ns):
+        return 0.0
+    return max(0, looked_ns - judged_ns) / _SECOND_NS

@@ -9,6 +9,7 @@ from apps.api.alerts import router as alerts
 from apps.api.auth import signed_in
 from apps.api.clocks import router as clocks
 from apps.api.detectors import router as detectors
+from apps.api.incident_acts import router as incident_acts
 from apps.api.incidents import router as incidents
 from apps.api.ingest import router as ingest
 from apps.api.kept import router as kept
@@ -54,6 +55,7 @@ errors.install(api)
 api.add_router("", runs, tags=["runs"])
 api.add_router("", alerts, tags=["alerts"])
 api.add_router("", incidents, tags=["incidents"])
+api.add_router("", incident_acts, tags=["incidents"])
 api.add_router("", kept, tags=["logs"])
 api.add_router("", clocks, tags=["logs"])
 api.add_router("", detectors, tags=["detectors"])

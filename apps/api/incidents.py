@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from django.db import transaction
 from django.http import HttpRequest
-from ninja import Body, Router, Schema
+from ninja import Field, Query, Router, Schema
 
-from apps.alerts import services as alerts
 from apps.api import shapes
-from apps.api.auth import caller, needs
+from apps.api.auth import needs
 from apps.api.lookup import capped, incident_of, run_of
-from apps.core import live
-from apps.core.clock import now_ns
-from apps.incidents import services, store
+from apps.incidents import store
 from apps.incidents.domain.card import plain_card
-from apps.incidents.domain.incident import IncidentChange, IncidentInfo, Resolution
+from apps.incidents.domain.incident import IncidentInfo
 from apps.rollbacks import cards
 from apps.rollbacks import services as rollbacks
 from apps.runs import store as runs
@@ -26,11 +21,12 @@ from apps.runs import store as runs
 router = Router(auth=needs("read"))
 
 
-def _shape(incident: IncidentInfo, key: str) -> dict[str, Any]:
+def shape(incident: IncidentInfo, key: str) -> dict[str, Any]:
     """The incident with suspects and candidates, best first."""
     candidates = rollbacks.candidates(incident.run_id, incident)
     return {
         **asdict(incident),
+        "silence": _silence(incident),
         "run": key,
         "severity": incident.severity.value,
         "state": incident.state.value,
@@ -38,27 +34,59 @@ def _shape(incident: IncidentInfo, key: str) -> dict[str, Any]:
     }
 
 
-def _key(incident: IncidentInfo) -> str:
+def key_of(incident: IncidentInfo) -> str:
     return runs.run_by_id(incident.run_id).key
 
 
+def _silence(incident: IncidentInfo) -> dict[str, Any] | None:
+    """The silence that was given last, also when its time is over; None if there is none."""
+    if incident.silenced_until_ns is None:
+        return None
+    until_ns = None if incident.silenced_for_good else incident.silenced_until_ns
+    return {
+        "until_ns": until_ns,
+        "until_resolved": incident.silenced_for_good,
+        "by": incident.silenced_by,
+        "reason": incident.silence_reason,
+    }
+
+
+class AskedIn(Schema):
+    """run: a key. state: open, acknowledged, mitigated or resolved; unresolved: not over yet.
+    severity: page, warn or info. owner: a user name; unowned: nobody's. q: words of the title or
+    the cause, or the number of an incident. before: only ids below it (the `next` of a page)."""
+
+    run: str | None = None
+    state: str | None = None
+    unresolved: bool = False
+    severity: str = ""
+    kind: str = ""
+    owner: str = ""
+    unowned: bool = False
+    q: str = Field("", max_length=200)
+    limit: int = 50
+    before: int | None = None
+
+
 @router.get("/incidents", response=shapes.IncidentPage, summary="Incidents, newest first")
-def list_incidents(
-    request: HttpRequest,
-    run: str | None = None,
-    state: str | None = None,
-    limit: int = 50,
-    before: int | None = None,
-) -> dict[str, Any]:
-    limit = capped(limit)
-    info = run_of(run) if run is not None else None
+def list_incidents(request: HttpRequest, asked: Query[AskedIn]) -> dict[str, Any]:
+    limit = capped(asked.limit)
     query = store.IncidentQuery(
-        run_id=info.id if info else None, state=state, limit=limit, before=before
+        run_id=run_of(asked.run).id if asked.run is not None else None,
+        state=asked.state,
+        unresolved=asked.unresolved,
+        severity=asked.severity,
+        kind=asked.kind,
+        owner=asked.owner,
+        unowned=asked.unowned,
+        text=asked.q,
+        limit=limit,
+        before=asked.before,
     )
     found = store.list_incidents(query)
     keys = runs.keys({incident.run_id for incident in found})
     return {
-        "items": [_shape(incident, keys[incident.run_id]) for incident in found],
+        "items": [shape(incident, keys[incident.run_id]) for incident in found],
         "next": found[-1].id if len(found) == limit else None,
     }
 
@@ -72,7 +100,7 @@ def get_incident(request: HttpRequest, id: int) -> dict[str, Any]:
         "movers": asdict(movers) if movers else None,
         "card": plain_card(card) if card else None,
     }
-    return _shape(incident, _key(incident)) | beside
+    return shape(incident, key_of(incident)) | beside
 
 
 @router.get(
@@ -83,52 +111,3 @@ def get_incident(request: HttpRequest, id: int) -> dict[str, Any]:
 def get_candidates(request: HttpRequest, id: int) -> dict[str, Any]:
     incident = incident_of(id)
     return {"items": [asdict(c) for c in rollbacks.candidates(incident.run_id, incident)]}
-
-
-class ChangeIn(Schema):
-    """reason: what you are going to do about it, or why it is over."""
-
-    reason: str = ""
-
-
-@router.post(
-    "/incidents/{id}/acknowledge",
-    response=shapes.IncidentOut,
-    auth=needs("operate"),
-    summary="Take care of an incident: reminders stop",
-)
-def acknowledge(
-    request: HttpRequest,
-    id: int,
-    payload: Body[ChangeIn] = ChangeIn(),  # noqa: B008 - an empty body is fine
-) -> dict[str, Any]:
-    who, reason = caller(request), payload.reason
-    return _change(id, lambda found, moment: services.acknowledge(
-        found.run_id, found.id, actor=who, now_ns=moment, reason=reason
-    ))  # fmt: skip
-
-
-@router.post(
-    "/incidents/{id}/resolve",
-    response=shapes.IncidentOut,
-    auth=needs("operate"),
-    summary="Say that an incident is over",
-)
-def resolve(
-    request: HttpRequest,
-    id: int,
-    payload: Body[ChangeIn] = ChangeIn(),  # noqa: B008 - an empty body is fine
-) -> dict[str, Any]:
-    who, reason = caller(request), payload.reason
-    return _change(id, lambda found, moment: services.resolve(
-        found.run_id, found.id, Resolution.MANUAL, moment, actor=who, reason=reason
-    ))  # fmt: skip
-
-
-def _change(id: int, act: Callable[[IncidentInfo, int], list[IncidentChange]]) -> dict[str, Any]:
-    incident = incident_of(id)
-    key, moment = _key(incident), now_ns()
-    with transaction.atomic():
-        alerts.plan(act(incident, moment), moment)
-    live.publish(key, step=None, what=["incidents"])
-    return _shape(incident_of(id), key)

@@ -239,6 +239,24 @@ class MoversOut(Schema):
     layered: bool
 
 
+class SilenceOut(Schema):
+    until_ns: int | None
+    until_resolved: bool
+    by: str
+    reason: str
+
+
+class HistoryLineOut(Schema):
+    at_ns: int
+    what: str
+    text: str
+    actor: str
+
+
+class HistoryOut(Schema):
+    items: list[HistoryLineOut]
+
+
 class IncidentOut(Schema):
     id: int
     run: str
@@ -254,6 +272,14 @@ class IncidentOut(Schema):
     opened_at_ns: int
     resolved_at_ns: int | None
     resolution: str
+    owner: str
+    acknowledged_at_ns: int | None
+    acknowledged_by: str
+    mitigated_at_ns: int | None
+    silence: SilenceOut | None
+    reopened: int
+    relapsed_step: int | None
+    relapsed_attempt: int | None
     earliest_signal: dict[str, Any] | None
     finding_count: int
     settled: bool

@@ -26,6 +26,11 @@ SCHEDULE = (
         "messages that wait for their hold time",
     ),
     Periodic(
+        Job.ALERTS_DIGEST,
+        300.0,
+        "plans the daily digest at seven in each recipient's morning; nobody would get one",
+    ),
+    Periodic(
         Job.DETECT_CATCH_UP,
         10.0,
         "analyses what a writer wrote and then died before analysing; looks again at dead jobs "

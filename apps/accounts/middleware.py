@@ -7,7 +7,7 @@ from collections.abc import Callable
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 
-OPEN = ("/health/", "/ready", "/login/", "/static/", "/sdk/otel/")
+OPEN = ("/health/", "/ready", "/login/", "/static/", "/sdk/otel/", "/alerts/leave/")
 """Paths anybody may open."""
 CHECKED = ("/api/", "/graphql", "/files/", "/loki/", "/v1/", "/otlp/")
 """Below these each view checks its token, session or signed address itself."""

@@ -95,6 +95,12 @@ def mail_addresses() -> list[str]:
     return list(people.order_by("pk").values_list("email", flat=True))
 
 
+def admin_addresses() -> list[str]:
+    """Addresses of the active administrators who have one."""
+    people = User.objects.filter(is_active=True, is_superuser=True).exclude(email="")
+    return list(people.order_by("pk").values_list("email", flat=True))
+
+
 def is_user(name: str) -> bool:
     """Whether somebody of this name may log in."""
     return User.objects.filter(username=name, is_active=True).exists()

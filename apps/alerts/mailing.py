@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.mail import EmailMultiAlternatives
 
-from apps.alerts import store
+from apps.alerts import leaving, store
 from apps.alerts.domain import timing
 from apps.alerts.domain.bundle import Bundle
-from apps.alerts.domain.mail import MailFacts
+from apps.alerts.domain.mail import MailFacts, Reason
 from apps.alerts.domain.message import Kind
 from apps.alerts.store import Claimed
 from apps.alerts.transports.email import message, plot
-from apps.core.records import Candidate
+from apps.core.records import Candidate, Finding
 from apps.incidents import store as incidents
+from apps.incidents.domain.advice import Advice
 from apps.incidents.domain.incident import IncidentInfo
 from apps.metrics import naming
 from apps.metrics import store as metrics
@@ -28,22 +29,41 @@ from apps.runs import store as runs
 log = logging.getLogger(__name__)
 
 _PLOT_STEPS = 150
+_WEEK_NS = 7 * 24 * timing.HOUR_NS
 T = TypeVar("T")
 Candidates = Callable[[int, IncidentInfo], Sequence[Candidate]]
+Advise = Callable[[IncidentInfo, Sequence[Finding], Sequence[Candidate]], Advice | None]
 
 
-def facts(
-    claimed: Claimed, incident: IncidentInfo, candidates: Candidates, now_ns: int
-) -> MailFacts:
-    """What the message says."""
+def no_advice(*_: object) -> None:
+    """Says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lookups:
+    """What mails take from apps above this one: `rollbacks.services.candidates` and the advice of
+    `rollbacks.cards.card`."""
+
+    candidates: Candidates
+    advise: Advise = no_advice
+
+
+def facts(claimed: Claimed, incident: IncidentInfo, above: Lookups, now_ns: int) -> MailFacts:
+    """What the message says. About 30 statements, most of them for candidates and advice."""
     address = claimed.address
     certain = claimed.kind is Kind.OPENING and timing.over(incident, now_ns)
     over = claimed.kind is Kind.CLOSING or certain
+    run = runs.run_by_id(address.run_id)
+    findings = tuple(incidents.findings(address.run_id, incident.id))
+    known: Sequence[Candidate] = ()
+    if not over:
+        known = _optional(lambda: above.candidates(run.id, incident), ())
+    advice = None if over else _optional(lambda: above.advise(incident, findings, known), None)
     return MailFacts(
         kind=claimed.kind,
         seq=claimed.seq,
         incident=incident,
-        run_key=runs.run_by_id(address.run_id).key,
+        run_key=run.key,
         recipient=address.recipient,
         site_url=settings.PUBLIC_URL,
         host=urlsplit(settings.PUBLIC_URL).hostname or "localhost",
@@ -51,10 +71,12 @@ def facts(
         dated_ns=claimed.dated_ns,
         over=over,
         subject=store.opening_subject(address),
-        findings=tuple(incidents.findings(address.run_id, incident.id)),
-        candidates=()
-        if over
-        else _optional(lambda: tuple(candidates(address.run_id, incident)), ()),
+        findings=findings,
+        candidates=tuple(known),
+        project=run.project,
+        advice=advice,
+        fired=incidents.opened_since(run.id, incident.kind, now_ns - _WEEK_NS),
+        reason=_optional(lambda: leaving.reason(incident, address.recipient), Reason()),
     )
 
 

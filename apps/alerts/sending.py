@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -9,15 +10,15 @@ from dataclasses import dataclass, field
 from django.conf import settings
 from django.db import transaction
 
-from apps.alerts import delivering, mailing, services, store
+from apps.alerts import aside, delivering, mailing, services, store
 from apps.alerts.domain import flow, timing
 from apps.alerts.domain.bundle import Bundle, subject_to_keep
 from apps.alerts.domain.flow import FlowPolicy, Letter, Parcel
 from apps.alerts.domain.mail import MailFacts
-from apps.alerts.domain.message import OPENERS
+from apps.alerts.domain.message import ASIDE, OPENERS
 from apps.alerts.domain.note import note_of
 from apps.alerts.domain.routing import channel_id
-from apps.alerts.mailing import Candidates
+from apps.alerts.mailing import Advise, Candidates, Lookups, no_advice
 from apps.alerts.store import Claimed
 from apps.alerts.transports.email.transport import (
     DEFAULT_RETRY,
@@ -60,12 +61,13 @@ class SendPolicy:
 def send_due(
     candidates: Candidates,
     *,
+    advise: Advise = no_advice,
     clock: Callable[[], int] = clock_ns,
     policy: SendPolicy | None = None,
 ) -> int:
     """Send what is due, oldest first; how many mails were sent.
 
-    candidates: `rollbacks.services.candidates`, passed in because rollbacks lie above alerts.
+    candidates, advise: see `mailing.Lookups`; passed in because rollbacks lie above alerts.
     Every message is claimed and committed before it is sent. A worker that dies after the mail
     server's answer and before the commit of "sent" (one statement) makes another worker send it
     again when the claim runs out: at least once, with the same Message-ID and Date, so that
@@ -73,7 +75,7 @@ def send_due(
     """
     sending = policy or SendPolicy()
     with MailSession() as session:
-        worker = _Worker(candidates, clock, sending, session)
+        worker = _Worker(Lookups(candidates, advise), clock, sending, session)
         sent, end_ns = 0, clock() + timing.ns(sending.budget_s)
         for _ in range(sending.limit):
             now_ns = clock()
@@ -86,7 +88,7 @@ def send_due(
 
 @dataclass(frozen=True, slots=True)
 class _Worker:
-    candidates: Candidates
+    above: Lookups
     clock: Callable[[], int]
     policy: SendPolicy
     session: MailSession
@@ -101,6 +103,8 @@ class _Worker:
             if parcel.hold_ns is not None:
                 store.hold(first, parcel.hold_ns)
                 return False
+            if first.kind in ASIDE:
+                return self._deliver_aside(first)
             batch += self._further(first, parcel.others)
             told = self._deliver(batch, parcel)
         except delivering.Never as error:
@@ -120,6 +124,8 @@ class _Worker:
 
     def _wanted(self, claimed: Claimed) -> bool:
         """Whether it may go out now; if not, it is withdrawn or put off."""
+        if claimed.kind in ASIDE:
+            return True
         found = incidents.get_many(claimed.address.run_id, [claimed.address.incident_id])
         now_ns = self.clock()
         ready_ns = timing.ready_ns(claimed.kind, found[0], now_ns) if found else None
@@ -159,9 +165,20 @@ class _Worker:
         self._record(told, subject_to_keep(bundle))
         return told
 
+    def _deliver_aside(self, claimed: Claimed) -> bool:
+        """A mail about no incident; one that has nothing left to tell is withdrawn."""
+        made = aside.build(claimed, self.clock())
+        if made is None:
+            store.mark_withdrawn(claimed)
+            return False
+        renew = functools.partial(self._renew, [claimed])
+        self.session.hand_over(made, self.policy.retry, before_retry=renew)
+        store.mark_sent(claimed, str(made.subject), self.clock())
+        return True
+
     def _facts(self, claimed: Claimed, now_ns: int) -> MailFacts:
         (incident,) = incidents.get_many(claimed.address.run_id, [claimed.address.incident_id])
-        return mailing.facts(claimed, incident, self.candidates, now_ns)
+        return mailing.facts(claimed, incident, self.above, now_ns)
 
     def _record(self, told: Sequence[tuple[Claimed, MailFacts]], subject: str) -> None:
         """All of the batch are told, in one transaction: nothing else lies between the answer of

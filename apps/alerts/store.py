@@ -269,6 +269,16 @@ def opening_subject(address: Address) -> str:
     return row.subject if row else ""
 
 
+def known(address: Address, kind: Kind, seq: int) -> bool:
+    """Whether there is such a message, whatever became of it. -- uses the primary key"""
+    return _rows(address, kind, seq).exists()
+
+
+def subject_of(claimed: Claimed) -> str:
+    """What a message was planned to say, of those that carry it themselves."""
+    return _row(claimed).values_list("subject", flat=True).first() or ""
+
+
 def deliveries(limit: int = 50, run_id: int | None = None) -> list[Delivery]:
     """The delivery log, newest first. -- uses ix_notification_newest"""
     rows = Notification.objects.order_by("-planned_at_ns")

@@ -35,6 +35,7 @@ PAGES = [
     "/ingest/",
     "/audit/",
     "/alerts/",
+    "/alerts/mine/",
     "/alerts/rules/new/",
     "/alerts/channels/new/?kind=email",
     "/alerts/deliveries/?status=sent&to=a&incident=1&before=5",

@@ -1,71 +1,32 @@
 """alerts.transports.email.message: the structure of the message, guarded by golden files.
 
-After a wanted change: look at the difference, then write the new text into tests/samples/mail/.
+After a wanted change: look at the mail in a browser, light and dark, 600 and 360 pixels wide, then
+write the new text into tests/samples/mail/.
 """
 
 import email
 import email.policy
+import html
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from apps.alerts.domain.bundle import Bundle
-from apps.alerts.domain.mail import MailFacts
-from apps.alerts.domain.message import Kind
-from apps.alerts.transports.email.message import build
+from apps.alerts.transports.email.message import build, build_bundle
 from apps.alerts.transports.email.plot import Curve, describe, draw
-from apps.core.records import Candidate, Evidence, Suspect
-from apps.incidents.domain.incident import IncidentState
-from tests.incident_samples import SECOND, at, incident
+from tests import mail_samples
+from tests.incident_samples import incident
+from tests.mail_samples import SAMPLES, opening
 
 GOLDEN = Path(__file__).parents[1] / "samples" / "mail"
 
 
-def _curve():
-    step = np.arange(900, 1100, dtype=np.int64)
-    loss = np.where(step < 1001, 0.97, 3.5)
-    loss[150] = np.nan
-    return Curve("train/loss", step, loss, 1001)
-
-
-def _opening(**fields):
-    suspect = Suspect(5, "gpu-b02", "silent_data_corruption", 0.7, (Evidence("rank 5 at 2.8"),))
-    values = {
-        "incident": incident(suspects=(suspect,)),
-        "run_key": "lrbump",
-        "recipient": "oncall@example.org",
-        "site_url": "https://lastgood.example.org",
-        "host": "lastgood.example.org",
-        "now_ns": at(1003) + 5 * SECOND,
-        "dated_ns": at(1003) + 5 * SECOND,
-        "candidates": (Candidate(900, 0, "/c/900", True, "headers_verified", (), 101, 0.1, 0, 1),),
-        "plot_alt": describe(_curve()),
-        **fields,
-    }
-    return MailFacts(**{"kind": Kind.OPENING, "seq": 0, "over": False, **values})
-
-
-def _closing():
-    over = incident(
-        state=IncidentState.RESOLVED,
-        resolved_at_ns=at(1003) + 840 * SECOND,
-        resolution="recovered",
-    )
-    subject = "CRITICAL lrbump: Loss 0.97 -> 3.65 since step 1,001 (INC-42)"
-    return _opening(
-        kind=Kind.CLOSING,
-        over=True,
-        incident=over,
-        subject=subject,
-        candidates=(),
-        now_ns=at(1003) + 841 * SECOND,
-        dated_ns=at(1003) + 841 * SECOND,
-    )
-
-
-def _parsed(facts, png):
-    message = build(Bundle((facts,)), png, "Lastgood <lastgood@example.org>").message()
+def _parsed(mail, png=b"\x89PNG"):
+    sender = "Lastgood <lastgood@example.org>"
+    made = build(mail, png, sender) if len(mail.facts) == 1 else build_bundle(mail, sender)
+    message = made.message()
     return email.message_from_bytes(message.as_bytes(), policy=email.policy.default)
 
 
@@ -84,13 +45,36 @@ def _golden(message):
     return f"{headers}\n\n{_tree(message)}\n\n{text}\n{html}"
 
 
-@pytest.mark.parametrize("name,facts", [("opening", _opening()), ("closing", _closing())])
-def test_the_message_is_the_golden_one(name, facts):
-    assert _golden(_parsed(facts, b"\x89PNG")) == (GOLDEN / f"{name}.txt").read_text()
+def _words(text):
+    """The words of a part, without its links and its marks of a list."""
+    shown = re.sub(r"https?://\S+", "", text)
+    return re.findall(r"[^\s:·*-]+", shown)
+
+
+def _seen(page):
+    """What a person reads of an HTML part; of a picture its alternative text."""
+    body = page[page.index("<body") :]
+    body = re.sub(r'<img[^>]* alt="([^"]*)"[^>]*>', r"\1", body)
+    return html.unescape(re.sub(r"<[^>]+>", " ", re.sub(r"<!--.*?-->", "", body)))
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_the_message_is_the_golden_one(name):
+    assert _golden(_parsed(SAMPLES[name])) == (GOLDEN / f"{name}.txt").read_text()
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("png", [b"\x89PNG", b""])
+def test_text_and_html_say_the_same(name, png):
+    message = _parsed(SAMPLES[name], png)
+    text = message.get_body(("plain",)).get_content()
+    page = message.get_body(("html",)).get_content()
+    assert _words(_seen(page)) == _words(text)
+    assert re.findall(r'href="(https?://[^"]+)"', page) == re.findall(r"https?://\S+", text)
 
 
 def test_the_picture_is_related_to_the_html_by_its_content_id():
-    message = _parsed(_opening(), b"\x89PNG")
+    message = _parsed(SAMPLES["opening"])
     assert _tree(message) == "\n".join(
         [
             "multipart/related",
@@ -107,37 +91,40 @@ def test_the_picture_is_related_to_the_html_by_its_content_id():
 
 
 def test_without_a_picture_it_is_a_plain_alternative():
-    message = _parsed(_opening(plot_alt=""), b"")
+    message = _parsed(Bundle((opening(plot_alt=""),)), b"")
     assert _tree(message) == "multipart/alternative\n  text/plain\n  text/html"
     assert "cid:" not in message.get_body(("html",)).get_content()
 
 
 def test_words_from_outside_are_escaped_in_the_html_and_kept_in_the_text():
-    nasty = _opening(incident=incident(title="Loss <script>alert(1)</script> & co"))
-    message = _parsed(nasty, b"")
+    nasty = opening(incident=incident(title="Loss <script>alert(1)</script> & co"))
+    message = _parsed(Bundle((nasty,)), b"")
     assert "<script>" not in message.get_body(("html",)).get_content()
     assert "Loss <script>alert(1)</script> & co" in message.get_body(("plain",)).get_content()
 
 
 def test_a_header_cannot_be_smuggled_in():
-    message = _parsed(_opening(run_key="x\nBcc: thief@example.org"), b"")
+    message = _parsed(Bundle((opening(run_key="x\nBcc: thief@example.org"),)), b"")
     assert message["Bcc"] is None
     assert message["X-Run"] == "x Bcc: thief@example.org"
 
 
 def test_the_whole_message_is_small():
-    assert len(build(Bundle((_opening(),)), draw(_curve()), "a@b.c").message().as_bytes()) < 60_000
+    assert (
+        len(build(SAMPLES["opening"], draw(mail_samples.curve()), "a@b.c").message().as_bytes())
+        < 60_000
+    )
 
 
 def test_the_picture_is_a_png_of_the_promised_size():
-    png = draw(_curve())
+    png = draw(mail_samples.curve())
     assert png[:8] == b"\x89PNG\r\n\x1a\n"
     assert (int.from_bytes(png[16:20]), int.from_bytes(png[20:24])) == (600, 240)
 
 
 def test_the_picture_is_told_in_numbers():
-    assert describe(_curve()) == (
-        "train/loss, steps 900 to 1,099: median 0.97 before, median 3.5 from step 1,001 on, "
+    assert describe(mail_samples.curve()) == (
+        "train/loss, steps 900 to 1,099: median 0.969 before, median 3.5 from step 1,001 on, "
         "1 NaN or inf"
     )
 

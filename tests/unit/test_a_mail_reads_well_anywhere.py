@@ -4,18 +4,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apps.alerts.domain.body import body_of
+from apps.alerts.domain.bundle import Bundle
 from apps.alerts.domain.mail import (
     MailFacts,
+    Reason,
     candidate_lines,
+    clock,
     evidence_lines,
     headers,
     lead,
+    rule_lines,
     subject,
     subject_of,
 )
 from apps.alerts.domain.message import Kind
 from apps.core.records import Candidate, Evidence, Suspect
 from apps.incidents.domain.incident import EarliestSignal, IncidentState
+from tests import mail_samples
 from tests.incident_samples import SECOND, at, finding, incident
 
 
@@ -95,8 +101,8 @@ def test_a_message_sent_twice_has_one_id_and_different_messages_have_different_o
 
 
 def test_filters_and_auto_responders_find_their_headers():
-    found = headers(_facts())
-    assert found["List-Id"] == "<llm-300b.run-3.lastgood.example.org>"
+    found = headers(_facts(project="My LLM"))
+    assert found["List-Id"] == "<my-llm.alerts.lastgood.example.org>"
     assert found["Auto-Submitted"] == "auto-generated"
     assert (found["X-Run"], found["X-Incident"], found["X-Severity"]) == (
         "llm-300b",
@@ -133,9 +139,57 @@ def test_the_evidence_names_cause_signal_and_suspect():
         "Earliest signal: layer 4, grad norm at step 998, 3 steps (3 s) before the onset",
         "Suspect: rank 5 on gpu-b02, silent data corruption, confidence 70%",
         "Evidence: rank 5 at 2.8",
-        "Rule: 3 of 5 rows over 5 sd",
         "Evidence: z is 41",
     ]
+
+
+def test_the_rule_comes_with_its_numbers_and_how_often_it_fired():
+    rule = finding(facts={"rule": "3 of 5 rows over 5 sd", "value": 3.65, "before": 0.97, "z": 41})
+    assert rule_lines(_facts(findings=(rule,), fired=3)) == [
+        "Rule: 3 of 5 rows over 5 sd",
+        "Numbers: value 3.65, before 0.97, z 41",
+        "Fired 3 times on this run in 7 days: explosion",
+    ]
+    assert rule_lines(_facts()) == []
+
+
+@pytest.mark.parametrize(
+    ("url", "names"),
+    [
+        ("", set()),
+        ("http://here/leave/t/", {"List-Unsubscribe"}),
+        ("https://here/leave/t/", {"List-Unsubscribe", "List-Unsubscribe-Post"}),
+    ],
+)
+def test_one_click_is_offered_only_where_it_is_safe(url, names):
+    found = headers(_facts(reason=Reason(leave_url=url)))
+    assert {name for name in found if name.startswith("List-Unsub")} == names
+
+
+def test_answers_go_to_people_where_somebody_said_to_whom():
+    assert (
+        headers(_facts(reason=Reason(reply_to="ops@example.org")))["Reply-To"] == "ops@example.org"
+    )
+    assert "Reply-To" not in headers(_facts())
+
+
+@pytest.mark.parametrize(
+    ("zone", "text"),
+    [
+        ("", "2025-06-15 15:23:21 UTC"),
+        ("Nowhere/There", "2025-06-15 15:23:21 UTC"),
+        ("Europe/Berlin", "2025-06-15 15:23:21 UTC (17:23 Europe/Berlin)"),
+        ("Asia/Tokyo", "2025-06-15 15:23:21 UTC (2025-06-16 00:23 Asia/Tokyo)"),
+    ],
+)
+def test_times_are_told_in_utc_and_in_the_zone_of_the_reader(zone, text):
+    assert clock(at(1001), zone) == text
+
+
+def test_a_relapse_names_the_next_older_checkpoint_and_offers_no_newer_one():
+    (part, _) = body_of(Bundle((mail_samples.relapse(),))).after
+    assert part.lines[0] == "It came back: the next older candidate is step 750"
+    assert [line.split(" (")[0] for line in part.lines[1:]] == ["step 750", "step 600", "step 450"]
 
 
 def _candidate(step, eligible=True, hours=1.25):

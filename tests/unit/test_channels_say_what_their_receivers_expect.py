@@ -50,12 +50,12 @@ def test_a_chat_gets_text_for_all_and_blocks_for_slack(server):
     assert got.path == "/hooks/s3cr3t"
     assert got.headers["Content-Type"] == "application/json"
     assert got.json["text"].startswith(":red_circle: *Loss 0.97 -&gt; 3.65 since step 1,001*")
-    assert "https://lastgood.example.org/incidents/42" in got.json["text"]
+    assert "https://lastgood.example.org/incidents/42/" in got.json["text"]
     header, lead, details, link = got.json["blocks"]
     assert header == {"type": "header", "text": {"type": "plain_text", "text": "llm-300b"}}
     assert lead["text"]["type"] == "mrkdwn"
     assert "Roll back to step 900 (attempt 0)" in details["text"]["text"]
-    assert link["text"]["text"].startswith("<https://lastgood.example.org/incidents/42|")
+    assert link["text"]["text"].startswith("<https://lastgood.example.org/incidents/42/|")
 
 
 def test_words_of_a_run_call_nobody_in_a_chat(server):
@@ -88,7 +88,7 @@ def test_a_webhook_is_accepted_by_the_reference_library_of_standard_webhooks(ser
     assert data["data"]["run"] == "llm-300b"
     assert data["data"]["onset_step"] == 1001
     assert data["data"]["standing"] == "triggered"
-    assert data["data"]["url"] == "https://lastgood.example.org/incidents/42"
+    assert data["data"]["url"] == "https://lastgood.example.org/incidents/42/"
 
 
 @pytest.mark.parametrize("fault", ["body", "key", "old"])
@@ -130,7 +130,7 @@ def test_ntfy_gets_json_for_its_topic_at_the_root_of_the_server(server):
     assert got.json["topic"] == "loss-alerts"
     assert got.json["title"].startswith("CRITICAL llm-300b: Loss 0.97 -> 3.65")
     assert (got.json["priority"], got.json["tags"]) == (5, ["rotating_light", "page"])
-    assert got.json["click"] == "https://lastgood.example.org/incidents/42"
+    assert got.json["click"] == "https://lastgood.example.org/incidents/42/"
 
 
 @pytest.mark.parametrize(

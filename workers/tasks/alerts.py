@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from celery import shared_task
 
-from apps.alerts import sending
+from apps.alerts import aside, sending
 from apps.alerts import services as alerts
 from apps.core.clock import now_ns
 from apps.core.queue import Job
+from apps.core.records import Candidate, Finding
+from apps.incidents.domain.advice import Advice
+from apps.incidents.domain.incident import IncidentInfo
+from apps.rollbacks import cards
 from apps.rollbacks import services as rollbacks
+
+
+def advise(
+    incident: IncidentInfo, findings: Sequence[Finding], candidates: Sequence[Candidate]
+) -> Advice | None:
+    """What the triage card of the incident suggests."""
+    card = cards.card(incident, findings=findings, candidates=candidates)
+    return card.advice if card else None
 
 
 @shared_task(name=Job.ALERTS_SEND.value)
@@ -17,7 +31,13 @@ def send() -> int:
 
     What is due goes first: nothing that a scan stumbles over may hold it up.
     """
-    sent = sending.send_due(rollbacks.candidates)
+    sent = sending.send_due(rollbacks.candidates, advise=advise)
     if alerts.sweep(now_ns()):
-        sent += sending.send_due(rollbacks.candidates)
+        sent += sending.send_due(rollbacks.candidates, advise=advise)
     return sent
+
+
+@shared_task(name=Job.ALERTS_DIGEST.value)
+def digest() -> int:
+    """Plan the daily digests that are due; how many. `send` sends them."""
+    return aside.plan_digests(now_ns())

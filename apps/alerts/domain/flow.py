@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from apps.alerts.domain.message import OPENERS, Kind
+from apps.alerts.domain.message import ASIDE, OPENERS, Kind
 from apps.alerts.domain.timing import HOUR_NS, SECOND_NS
 
 
@@ -90,12 +90,12 @@ def pack(
     last hour. Every letter is in exactly one mail: none is dropped, it may only wait and share.
     """
     mails = sorted(t.told_ns for t in told if not t.folded and t.told_ns > now_ns - HOUR_NS)
-    due = [w for w in waiting if w.due_ns <= now_ns and w.kind is not Kind.DIGEST]
+    due = [w for w in waiting if w.due_ns <= now_ns and w.kind not in ASIDE]
     if policy.cap and len(mails) >= policy.cap:
         return Parcel(hold_ns=mails[-policy.cap] + HOUR_NS)
     if policy.cap and len(mails) == policy.cap - 1:
         until_ns = (mails or [now_ns])[0] + HOUR_NS
-        others = () if first.kind is Kind.DIGEST else tuple(due)
+        others = () if first.kind in ASIDE else tuple(due)
         return Parcel(why=Why.CAP, others=others, last_until_ns=until_ns)
     if not first.urgent and first.kind in (*OPENERS, Kind.CLOSING):
         return _together(Why.WARNINGS, [w for w in waiting if _quiet(w, now_ns)])

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
+from typing import Any
+from urllib.parse import quote
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from apps.alerts.domain.message import Kind
 from apps.core.records import Candidate, Evidence, Finding, FindingSeverity
 from apps.core.words import duration, many, number
+from apps.incidents.domain.advice import Advice
 from apps.incidents.domain.incident import IncidentInfo, IncidentState
 from apps.incidents.domain.summary import telling
 
@@ -24,12 +28,24 @@ _WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
+class Reason:
+    """Why somebody gets a message. rules: the names of those that send it there; () for the
+    default recipients. zone: the recipient's. leave_url: where to unsubscribe, "" if nowhere."""
+
+    rules: tuple[str, ...] = ()
+    zone: str = ""
+    leave_url: str = ""
+    reply_to: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class MailFacts:
     """Everything a message says.
 
     subject: of the opening message once that is sent, so that the closing one repeats it.
     over: the end of the incident is certain. dated_ns: the Date of the mail. plot_alt: the plot in
-    words, "" without a plot.
+    words, "" without a plot. advice: what the triage card suggests. fired: incidents of this kind
+    on the run in the last seven days, this one included.
     """
 
     kind: Kind
@@ -46,10 +62,19 @@ class MailFacts:
     candidates: tuple[Candidate, ...] = ()
     findings: tuple[Finding, ...] = ()
     plot_alt: str = ""
+    project: str = ""
+    advice: Advice | None = None
+    fired: int = 0
+    reason: Reason = Reason()
 
     @property
     def incident_url(self) -> str:
-        return f"{self.site_url}/incidents/{self.incident.id}"
+        return f"{self.site_url}/incidents/{self.incident.id}/"
+
+    @property
+    def rollback_url(self) -> str:
+        run = quote(self.run_key, safe="")
+        return f"{self.site_url}/runs/{run}/rollback/?incident={self.incident.id}"
 
 
 def subject_of(incident: IncidentInfo, run_key: str) -> str:
@@ -88,20 +113,35 @@ def headers(facts: MailFacts) -> dict[str, str]:
     a crash is one message to a receiver that folds doubles. References point to a root that
     never existed, so a thread holds even where its first message was missed.
     """
-    incident = facts.incident
-    slug = re.sub(r"[^a-z0-9-]+", "-", facts.run_key.lower()).strip("-") or "run"
+    incident, reason = facts.incident, facts.reason
     to = re.sub(r"[^A-Za-z0-9]+", ".", facts.recipient).strip(".")
-    return {
+    found = {
         "Message-ID": f"<{facts.kind.value}-{facts.seq}.{to}.{_thread(incident)}@{facts.host}>",
         "In-Reply-To": root(facts),
         "References": root(facts),
-        "List-Id": f"<{slug}.run-{incident.run_id}.{facts.host}>",
+        "List-Id": list_id(facts.project, facts.host),
+        **leave_headers(reason.leave_url),
         "Auto-Submitted": "auto-generated",
         "X-Auto-Response-Suppress": "All",
         "X-Run": ascii_line(facts.run_key),
         "X-Incident": incident.label,
         "X-Severity": _WORDS[incident.severity].lower(),
     }
+    return found | ({"Reply-To": reason.reply_to} if reason.reply_to else {})
+
+
+def list_id(project: str, host: str) -> str:
+    """One list a project (RFC 2919), so that a filter may sort by it."""
+    slug = re.sub(r"[^a-z0-9-]+", "-", project.lower()).strip("-")
+    return f"<{f'{slug}.' if slug else ''}alerts.{host}>"
+
+
+def leave_headers(url: str) -> dict[str, str]:
+    """Where a mail program unsubscribes. With one click only over https (RFC 8058, section 3.1)."""
+    if not url:
+        return {}
+    one_click = {"List-Unsubscribe-Post": "List-Unsubscribe=One-Click"}
+    return {"List-Unsubscribe": f"<{url}>"} | (one_click if url.startswith("https://") else {})
 
 
 def root(facts: MailFacts) -> str:
@@ -128,9 +168,14 @@ def lead(facts: MailFacts) -> str:
         return f"NOW CRITICAL, it began as a warning: {incident.title}"
     if incident.state is IncidentState.RESOLVED:
         return f"{incident.title} (back in its band; a closing message follows if it stays)"
-    if facts.seq > 0:
+    if facts.seq > 0 or incident.relapsed_step is not None:
         return f"BACK after it had ended: {incident.title}"
     return incident.title
+
+
+def severity_word(facts: MailFacts) -> str:
+    """ "CRITICAL. ", because a colour alone tells nobody; "" once it is over."""
+    return "" if facts.over else f"{_WORDS[facts.incident.severity]}. "
 
 
 def ending(facts: MailFacts) -> str:
@@ -144,9 +189,9 @@ def ending(facts: MailFacts) -> str:
 
 
 def evidence_lines(facts: MailFacts) -> list[str]:
-    """What speaks for it: the cause, the earliest signal, the first suspects, the rule that
-    fired; every text once."""
-    incident = facts.incident
+    """What speaks for it: the cause, the earliest signal, the first suspects, what the detector
+    saw; every text once, and not the rule."""
+    incident, rule = facts.incident, rule_of(facts)
     lines = [f"Cause: {incident.cause_hint}"]
     lines += _texts(incident.hypotheses[0].evidence) if incident.hypotheses else []
     lines += _signal_line(incident)
@@ -156,10 +201,31 @@ def evidence_lines(facts: MailFacts) -> list[str]:
         lines.append(f"Suspect: {who}, {fault}, confidence {suspect.confidence:.0%}")
         lines += _texts(suspect.evidence)
     if facts.findings:
-        main = telling(facts.findings)
-        lines += [f"Rule: {main.facts['rule']}"] if main.facts.get("rule") else []
-        lines += _texts(main.evidence)
+        lines += _texts([e for e in telling(facts.findings).evidence if e.text != rule])
     return list(dict.fromkeys(lines))
+
+
+def rule_of(facts: MailFacts) -> str:
+    """The rule that fired, in words; "" if the finding names none."""
+    return str(telling(facts.findings).facts.get("rule", "")) if facts.findings else ""
+
+
+def rule_lines(facts: MailFacts) -> list[str]:
+    """The rule that fired, its numbers, and how often it has fired lately."""
+    rule, numbers = rule_of(facts), telling(facts.findings).facts if facts.findings else {}
+    names = (("value", "value"), ("before", "before"), ("threshold", "threshold"), ("z", "z"))
+    told = [f"{words} {number(numbers[name])}" for name, words in names if _number(numbers, name)]
+    lines = [f"Rule: {rule}"] if rule else []
+    lines += [f"Numbers: {', '.join(told)}"] if told else []
+    if facts.fired:
+        kind = facts.incident.kind.replace("_", " ")
+        lines.append(f"Fired {many(facts.fired, 'time')} on this run in 7 days: {kind}")
+    return lines
+
+
+def _number(numbers: Mapping[str, Any], name: str) -> bool:
+    value = numbers.get(name)
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _texts(evidence: Sequence[Evidence], limit: int = 3) -> list[str]:
@@ -193,6 +259,21 @@ def candidate_lines(candidates: tuple[Candidate, ...], limit: int = 3) -> list[s
     return lines
 
 
-def clock(time_ns: int) -> str:
-    """ "2026-03-01 12:34:56 UTC"."""
-    return datetime.fromtimestamp(time_ns / 1e9, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+def clock(time_ns: int, zone: str = "") -> str:
+    """ "2026-03-01 12:34:56 UTC", with the recipient's time behind it where the zone is known:
+    "(13:34 Europe/Berlin)"."""
+    moment = datetime.fromtimestamp(time_ns / 1e9, tz=UTC)
+    text = moment.strftime("%Y-%m-%d %H:%M:%S UTC")
+    local = moment.astimezone(zone_of(zone))
+    if local.utcoffset() == moment.utcoffset():
+        return text
+    day = "" if local.date() == moment.date() else f"{local:%Y-%m-%d} "
+    return f"{text} ({day}{local:%H:%M} {zone})"
+
+
+def zone_of(zone: str) -> tzinfo:
+    """The time zone of that name, UTC if there is none."""
+    try:
+        return ZoneInfo(zone) if zone else UTC
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return UTC

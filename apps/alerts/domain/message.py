@@ -12,6 +12,7 @@ class Kind(StrEnum):
 
     flapping: opens an episode in place of an opening message, for a signal that came and went too
     often. escalation: what was announced as a warning needs a person now. digest: once a day.
+    notice: a sentence to administrators. The last two are about no incident.
     """
 
     OPENING = "opening"
@@ -20,8 +21,12 @@ class Kind(StrEnum):
     FLAPPING = "flapping"
     ESCALATION = "escalation"
     DIGEST = "digest"
+    NOTICE = "notice"
     ACKNOWLEDGED = "acknowledged"  # for channels that follow the state, never a mail
 
+
+ASIDE = (Kind.DIGEST, Kind.NOTICE)
+"""About no incident."""
 
 OPENERS = (Kind.OPENING, Kind.FLAPPING)
 """An episode has one of them."""

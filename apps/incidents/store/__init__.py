@@ -18,6 +18,7 @@ from apps.incidents.store.lists import (
     list_incidents,
     list_urgent,
     of_runs,
+    opened_since,
 )
 from apps.incidents.store.movers import movers, save_movers
 from apps.incidents.store.rows import (
@@ -68,6 +69,7 @@ __all__ = [
     "of_runs",
     "onset_ns",
     "open_count",
+    "opened_since",
     "paging",
     "save_earliest",
     "save_extent",

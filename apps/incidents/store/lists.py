@@ -129,3 +129,10 @@ def counts() -> dict[str, int]:
     found = dict(rows.annotate(Count("id")).order_by("urgency"))
     waiting = {state: us for state, us in _URGENCIES.items() if RESOLVED_URGENCY not in us}
     return {state: sum(found.get(u, 0) for u in us) for state, us in waiting.items()}
+
+
+def opened_since(run_id: int, kind: str, since_ns: int) -> int:
+    """How many incidents of a kind were opened on a run after a time. -- uses ix_incident_attempt
+    or the primary key"""
+    rows = Incident.objects.filter(run_id=run_id, kind=kind, opened_at_ns__gt=since_ns)
+    return rows.count()

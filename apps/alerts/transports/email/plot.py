@@ -12,6 +12,7 @@ from apps.core.words import number
 
 WIDTH_PX, HEIGHT_PX, _DPI = 600, 240, 100
 _LARGEST = 1e30
+_NAME_LENGTH = 40
 _BLUE, _CRITICAL, _TEXT, _BORDER = "#0072B2", "#B3261E", "#1F2328", "#D0D7DE"
 
 
@@ -46,6 +47,14 @@ def _middle(values: npt.NDArray[np.float64]) -> str:
     return "no finite value" if len(values) else "nothing logged yet"
 
 
+def _title(curve: Curve) -> str:
+    """The name, and what the red line and the red marks mean."""
+    name = curve.name if len(curve.name) <= _NAME_LENGTH else f"{curve.name[:_NAME_LENGTH]}..."
+    marks = ["red line: onset"] if curve.onset_step is not None else []
+    marks += [] if np.isfinite(curve.value).all() else ["red marks: NaN or inf"]
+    return ", ".join([name, *marks]).replace("$", r"\$")
+
+
 def draw(curve: Curve) -> bytes:
     """PNG, 600 x 240 pixels, light background with a border; b"" without a finite point.
 
@@ -74,9 +83,9 @@ def draw(curve: Curve) -> bytes:
     )
     if curve.onset_step is not None:
         axes.axvline(curve.onset_step, color=_CRITICAL, linewidth=1.2, linestyle="--")
-    axes.set_title(curve.name, fontsize=9, loc="left", color=_TEXT)
-    axes.set_xlabel("step", fontsize=8, color=_TEXT, labelpad=1)
-    axes.tick_params(labelsize=8, colors=_TEXT)
+    axes.set_title(_title(curve), fontsize=9, loc="left", color=_TEXT)
+    axes.set_xlabel("step", fontsize=9, color=_TEXT, labelpad=1)
+    axes.tick_params(labelsize=9, colors=_TEXT)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     out = io.BytesIO()

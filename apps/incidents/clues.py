@@ -15,7 +15,14 @@ from apps.core.records import Finding, NodeEvent
 from apps.incidents import store
 from apps.incidents.domain import looking
 from apps.incidents.domain.checks import DEFAULT_POLICY as CHECKS
-from apps.incidents.domain.clues import Clues, ConfigSeen, Passage, RateSeen, ResumeSeen
+from apps.incidents.domain.clues import (
+    Clues,
+    ConfigSeen,
+    Passage,
+    RateSeen,
+    ResumeSeen,
+    WeightsSeen,
+)
 from apps.incidents.domain.correlate import FAILURE_KINDS
 from apps.incidents.domain.incident import IncidentInfo, IncidentState
 from apps.incidents.domain.looking import Series
@@ -35,6 +42,8 @@ BEFORE_STEPS, AFTER_STEPS = 4_000, 120
 TAIL_STEPS = 400
 MAX_ATTEMPTS, MAX_RUNS, ASKED_RUNS = 3, 5, 20
 """How many other passes are read, and of how many runs the newest attempt is looked at."""
+PAST_ROWS = 300
+"""Rows before the onset that another pass is read from."""
 MAX_EVENTS = 20
 MAX_KEYS = 5_000
 RELAPSE_STEPS = 1_000
@@ -51,7 +60,7 @@ def clues_of(incident: IncidentInfo, findings: Sequence[Finding]) -> Clues:
     """The clues of an incident with at least one finding: kept ones of one that is over.
 
     Else at most about 45 statements, 20 for a run without siblings, whatever the number of ranks,
-    keys, runs and steps; other passes are read 4,000 steps back. 10 ms with a row a step.
+    keys, runs and steps; other passes are read 300 rows back.
     """
     if incident.state is IncidentState.RESOLVED:
         kept = clue_store.kept(incident.run_id, incident.id)
@@ -91,6 +100,7 @@ def look_up(incident: IncidentInfo, findings: Sequence[Finding]) -> Clues:
         config=_config(scene),
         resume=None if onset is None else _resume(scene, onset),
         scale=None if onset is None else looking.scale_seen(scene.of("loss_scale"), onset),
+        weights=None if onset is None else _weights(scene, onset),
         nonfinite_rows=_nonfinite(scene),
         passages=() if onset is None else _passages(scene, onset),
         position=onset,
@@ -166,6 +176,11 @@ class _Scene:
         step, time_ns, _ = self.before("loss")
         return median_step_s(step[-200:].tolist(), time_ns[-200:].tolist())
 
+    def log_interval(self) -> int:
+        """Steps from one logged loss to the next; 10 if unknown."""
+        step = self.before("loss")[0][-200:]
+        return max(1, int(np.median(np.diff(step)))) if len(step) > 1 else 10
+
     def left_ratio(self) -> float | None:
         key, own = self.names.roles.loss, self.own
         if key is None or own is None or own.last_step is None or self.onset is None:
@@ -184,6 +199,12 @@ class _Scene:
 
 def _rate(scene: _Scene, onset: int) -> RateSeen | None:
     return looking.rate_seen(scene.of("lr"), onset, CHECKS.same_steps)
+
+
+def _weights(scene: _Scene, onset: int) -> WeightsSeen | None:
+    found = store.movers(scene.run.id, scene.incident.id)
+    keys = scene.names.keys[:MAX_KEYS]
+    return looking.weights_seen(found.items, keys, onset) if found else None
 
 
 def _nonfinite(scene: _Scene) -> int | None:
@@ -313,11 +334,10 @@ def _judged(
     scene: _Scene, key: str, steps: tuple[int, int], attempts: Sequence[AttemptInfo]
 ) -> list[Passage]:
     runs_by_id = {run.id: run for run in scene.siblings}
+    first = steps[0] - min(BEFORE_STEPS, PAST_ROWS * scene.log_interval())
     found = []
     for attempt in attempts:
-        rows = metrics.read_rows(
-            attempt.run_id, attempt.number, [key], steps[0] - BEFORE_STEPS, steps[1]
-        )
+        rows = metrics.read_rows(attempt.run_id, attempt.number, [key], first, steps[1])
         judged = looking.judge(rows[key], steps) if key in rows else None
         if judged is None:
             continue

@@ -14,9 +14,11 @@ from apps.incidents.domain.looking import (
     nonfinite_rows,
     rate_seen,
     scale_seen,
+    weights_seen,
     window,
 )
-from tests.incident_samples import finding
+from apps.incidents.domain.movers import Mover
+from tests.incident_samples import at, finding
 
 
 def series(values, first=0, every=1):
@@ -118,6 +120,35 @@ def test_what_is_left_of_a_spike_is_a_share_of_its_peak(tail, left):
 def test_without_a_level_or_a_row_nothing_is_said_of_what_is_left():
     assert left_ratio([finding()], np.array([3.0])) is None
     assert left_ratio([finding(facts=FACTS)], np.array([])) is None
+
+
+def mover(series, step=1001):
+    return Mover(series, step, at(step), series, 0, 0.0)
+
+
+WEIGHTS = mover("param_norm/layers.1")
+KEYS = ["train/loss", "param_norm/layers.1", "update_norm"]
+
+
+@pytest.mark.parametrize(
+    ("movers", "keys", "updated"),
+    [
+        ([WEIGHTS], KEYS, False),
+        ([WEIGHTS, mover("update_norm", 1000)], KEYS, True),
+        ([WEIGHTS, mover("update_norm", 1002)], KEYS, False),
+        ([WEIGHTS], ["train/loss", "param_norm/layers.1"], None),
+    ],
+)
+def test_weights_that_move_are_explained_by_an_update_before_them_or_by_nothing(
+    movers, keys, updated
+):
+    seen = weights_seen(movers, keys, 1001)
+    assert (seen.words, seen.step, seen.updated) == ("param_norm/layers.1", 1001, updated)
+
+
+@pytest.mark.parametrize("movers", [[], [mover("update_norm")], [mover("param_norm", 1020)]])
+def test_weights_that_stay_or_move_later_say_nothing(movers):
+    assert weights_seen(movers, KEYS, 1001) is None
 
 
 @given(st.lists(st.floats(0.1, 10), min_size=40, max_size=80), st.floats(0.001, 1000))

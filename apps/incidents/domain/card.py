@@ -24,6 +24,8 @@ from apps.incidents.domain.shape import Shape, shape_of
 from apps.incidents.domain.weigh import Suspicion, leading, weigh
 
 NO_CAUSE = "no known cause"
+_SHORTEST_STEP_S = 1e-6
+"""A clock that says less is broken."""
 _NOT_WAITED_FOR = (Shape.FAILURE, Shape.PLANNED, Shape.MEASURE, Shape.HEALED)
 
 
@@ -128,8 +130,8 @@ def _waiting(case: Case, advice: Advice, policy: AdvicePolicy) -> Cost | None:
 def _hour(case: Case) -> Cost | None:
     clues = case.scene.clues
     over = case.scene.incident.state is IncidentState.RESOLVED
-    idle = over or not clues.running
-    if idle or case.scene.shape in _NOT_WAITED_FOR or not clues.step_s:
+    idle = over or not clues.running or case.scene.shape in _NOT_WAITED_FOR
+    if idle or clues.step_s is None or clues.step_s < _SHORTEST_STEP_S:
         return None
     return Cost(round(3600 / clues.step_s), 1.0, float(clues.gpus) if clues.gpus else None)
 

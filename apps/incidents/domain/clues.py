@@ -80,6 +80,18 @@ class ScaleSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class WeightsSeen:
+    """Norms of weights that left their band with the onset. words, step: of the first.
+
+    updated: an update norm or ratio moved no later, which explains it; None if none is logged.
+    """
+
+    words: str
+    step: int
+    updated: bool | None
+
+
+@dataclass(frozen=True, slots=True)
 class Clues:
     """None, or (), where something is not known or not logged.
 
@@ -101,6 +113,7 @@ class Clues:
     config: ConfigSeen | None = None
     resume: ResumeSeen | None = None
     scale: ScaleSeen | None = None
+    weights: WeightsSeen | None = None
     nonfinite_rows: int | None = None
     passages: tuple[Passage, ...] = ()
     position: int | None = None

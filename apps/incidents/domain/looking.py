@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from apps.core.records import Finding
-from apps.incidents.domain.clues import RateSeen, ScaleSeen
+from apps.incidents.domain.clues import RateSeen, ScaleSeen, WeightsSeen
+from apps.incidents.domain.movers import Mover
 from apps.incidents.domain.summary import telling
 from apps.metrics.domain.blocks import Floats, Ints
 from apps.metrics.domain.changes import ChangePolicy, Track, jump
+from apps.metrics.domain.layer_statistics import statistic_of
 from apps.metrics.domain.reference import Reference
 
 
@@ -155,6 +157,32 @@ def _near(series: Series, onset: int, policy: LookPolicy) -> Floats:
     first = step.searchsorted(onset - policy.near_steps)
     last = step.searchsorted(onset + policy.near_steps, side="right")
     return np.asarray(series[2], np.float64)[first:last]
+
+
+def weights_seen(
+    movers: Sequence[Mover], keys: Iterable[str], onset: int, policy: LookPolicy = DEFAULT_POLICY
+) -> WeightsSeen | None:
+    """The norm of weights that moved with the onset, and whether an update did so before it.
+
+    None if none moved. movers: of the incident. keys: all series of the run.
+    """
+    near = [m for m in movers if m.step <= onset + policy.window_steps and m.rank is None]
+    moved = [m for m in near if _measures(m.series, _WEIGHTS)]
+    if not moved:
+        return None
+    first = min(moved, key=lambda m: m.step)
+    logged = any(_measures(key, _UPDATES) for key in keys)
+    updated = any(_measures(m.series, _UPDATES) and m.step <= first.step for m in near)
+    return WeightsSeen(first.words or first.series, first.step, updated if logged else None)
+
+
+_WEIGHTS = frozenset({"weight_norm", "weight_rms", "weight_max", "weight_std", "weight_mean"})
+_UPDATES = frozenset({"update_norm", "update_ratio"})
+
+
+def _measures(series: str, slugs: frozenset[str]) -> bool:
+    """Whether one part of the name of a series is one of these statistics."""
+    return any(statistic_of(part) in slugs for part in series.split("/"))
 
 
 def left_ratio(

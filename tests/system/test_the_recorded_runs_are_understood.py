@@ -118,6 +118,24 @@ def test_a_hang_is_found_by_the_quiet_rank_rule(loaded):
     assert "hang" in incident["suspects"][0]["fault_class"]
 
 
+@pytest.mark.parametrize(
+    ("run", "shape", "causes", "headline"),
+    [
+        ("lrbump", "divergence", ["learning_rate"], "learning rate changed at the same step"),
+        ("sdc_rollback", "level shift", ["hardware"], "rank 5 (gpu-b02) is apart from all other"),
+        ("badbatch", "spike that healed", ["data"], "the spike healed by itself: the data of step"),
+        ("hang_r5", "dead job", ["failure"], "Rank 5 on gpu-b02 "),
+    ],
+)
+def test_the_card_of_each_incident_names_its_cause(loaded, stack, run, shape, causes, headline):
+    (incident,) = loaded[run][1]
+    card = stack.get(f"incidents/{incident['id']}")["card"]
+    assert (card["shape"], card["headline"].startswith(headline)) == (shape, True)
+    assert [c["cause"] for c in card["causes"] if c["confidence"] >= 0.4][:1] == causes
+    assert (card["skip"] is not None) == (causes == ["data"])
+    assert card["sentence"].startswith(f"Suggestion: {card['advice']}")
+
+
 @pytest.mark.parametrize("run", RUNS)
 def test_nothing_was_refused_or_lost_on_the_way(loaded, stack, run):
     status = stack.get(f"runs/{run}/ingest")

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from apps.incidents.domain.advice import Move
 from apps.incidents.domain.clues import (
     WeightsSeen,
 )
 from apps.incidents.domain.incident import IncidentState
 from apps.incidents.domain.practice import KNOWN
 from apps.incidents.domain.shape import Shape
+from apps.incidents.domain.suggestion import Move
 from tests.card_samples import (
     JUMP,
     candidate,
@@ -152,11 +152,18 @@ def test_a_failing_host_is_left_out_and_a_failing_program_is_mended():
         ("plateau", 258, "look"),
         ("precursor", 258, "wait"),
         ("throughput_drop", 258, "look"),
+        ("save_failed", 258, "fix first"),
         ("a kind of tomorrow", 258, "look"),
     ],
 )
 def test_without_a_cause_the_shape_and_its_age_decide(kind, age, move):
     assert card(spike(kind), clues=clues(newest_step=1001 + age)).advice.move == move
+
+
+def test_an_incident_that_is_not_about_the_loss_blames_no_learning_rate():
+    made = card(spike("no_contact"), clues=clues(rate=JUMP))
+    assert {c.cause for c in made.causes} == {"planned", "failure", "hardware"}
+    assert (made.advice.target, made.waiting, made.hour) == (None, None, None)
 
 
 def test_costs_without_rates_are_steps_only():

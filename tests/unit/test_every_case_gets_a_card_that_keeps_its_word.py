@@ -4,7 +4,6 @@ from hypothesis import given as for_all
 from hypothesis import strategies as st
 
 from apps.core.records import NodeEvent
-from apps.incidents.domain.advice import Move
 from apps.incidents.domain.card import card_of
 from apps.incidents.domain.clues import (
     Clues,
@@ -15,6 +14,7 @@ from apps.incidents.domain.clues import (
     ScaleSeen,
     WeightsSeen,
 )
+from apps.incidents.domain.suggestion import Move
 from tests.card_samples import CANDIDATES, given, signal
 from tests.incident_samples import INFO, PAGE, WARN, at, ended, finding
 

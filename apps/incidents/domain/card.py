@@ -7,20 +7,20 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from apps.core.records import Candidate, Finding
-from apps.incidents.domain.advice import (
+from apps.incidents.domain.advice import advise
+from apps.incidents.domain.checks import Scene, run_all
+from apps.incidents.domain.clues import Clues
+from apps.incidents.domain.incident import EarliestSignal, IncidentInfo, IncidentState
+from apps.incidents.domain.shape import Shape, shape_of
+from apps.incidents.domain.suggestion import (
     DEFAULT_POLICY,
     Advice,
     AdvicePolicy,
     Case,
     Move,
-    advise,
     exclude_of,
     target_of,
 )
-from apps.incidents.domain.checks import Scene, run_all
-from apps.incidents.domain.clues import Clues
-from apps.incidents.domain.incident import EarliestSignal, IncidentInfo, IncidentState
-from apps.incidents.domain.shape import Shape, shape_of
 from apps.incidents.domain.weigh import Suspicion, leading, weigh
 
 NO_CAUSE = "no known cause"

@@ -375,7 +375,12 @@ TESTS: dict[str, tuple[str, Test]] = {
 """cause -> (its name on the card, its test)."""
 
 
+OF_ANY_INCIDENT = ("planned", "failure", "hardware", "reported")
+"""Causes of what is not about the loss: a slow job, a late save, silence."""
+
+
 def run_all(scene: Scene, policy: CheckPolicy = DEFAULT_POLICY) -> dict[str, Sequence[Check]]:
     """cause -> the tests that were made for it; causes that cannot apply are left out."""
-    made = {cause: test(scene, policy) for cause, (_, test) in TESTS.items()}
+    causes = OF_ANY_INCIDENT if scene.shape is Shape.MEASURE else TESTS
+    made = {cause: TESTS[cause][1](scene, policy) for cause in causes}
     return {cause: checks for cause, checks in made.items() if checks}

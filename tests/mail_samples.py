@@ -13,8 +13,8 @@ from apps.alerts.domain.mail import MailFacts, Reason
 from apps.alerts.domain.message import Kind
 from apps.alerts.transports.email.plot import Curve, describe
 from apps.core.records import Candidate, Evidence, Suspect
-from apps.incidents.domain.advice import Advice, Move
 from apps.incidents.domain.incident import IncidentState
+from apps.incidents.domain.suggestion import Advice, Move
 from tests.incident_samples import SECOND, WARN, at, explosion, incident
 
 SITE = "https://lastgood.example.org"

@@ -20,8 +20,8 @@ from apps.alerts.store import Claimed
 from apps.alerts.transports.email import message, plot
 from apps.core.records import Candidate, Finding
 from apps.incidents import store as incidents
-from apps.incidents.domain.advice import Advice
 from apps.incidents.domain.incident import IncidentInfo
+from apps.incidents.domain.suggestion import Advice
 from apps.metrics import naming
 from apps.metrics import store as metrics
 from apps.runs import store as runs

@@ -11,8 +11,8 @@ from apps.alerts import services as alerts
 from apps.core.clock import now_ns
 from apps.core.queue import Job
 from apps.core.records import Candidate, Finding
-from apps.incidents.domain.advice import Advice
 from apps.incidents.domain.incident import IncidentInfo
+from apps.incidents.domain.suggestion import Advice
 from apps.rollbacks import cards
 from apps.rollbacks import services as rollbacks
 

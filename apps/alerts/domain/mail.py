@@ -14,8 +14,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from apps.alerts.domain.message import Kind
 from apps.core.records import Candidate, Evidence, Finding, FindingSeverity
 from apps.core.words import duration, many, number
-from apps.incidents.domain.advice import Advice
 from apps.incidents.domain.incident import IncidentInfo, IncidentState
+from apps.incidents.domain.suggestion import Advice
 from apps.incidents.domain.summary import telling
 
 SUBJECT_LENGTH = 78

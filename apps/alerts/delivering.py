@@ -22,11 +22,11 @@ from apps.core.errors import AppError
 
 GIVE_UP_S: Final = 86_400.0
 """After this a message for a channel is old news; it is shown as failed."""
-_CALLS: Final[dict[ChannelKind, Callable[[Note, Access], Call]]] = {
-    ChannelKind.SLACK: slack.call,
-    ChannelKind.WEBHOOK: webhook.call,
-    ChannelKind.NTFY: ntfy.call,
-    ChannelKind.PAGERDUTY: pagerduty.call,
+_CALLS: Final[dict[ChannelKind, Callable[[Note, Access], tuple[Call, ...]]]] = {
+    ChannelKind.SLACK: lambda note, access: (slack.call(note, access),),
+    ChannelKind.WEBHOOK: lambda note, access: (webhook.call(note, access),),
+    ChannelKind.NTFY: lambda note, access: (ntfy.call(note, access),),
+    ChannelKind.PAGERDUTY: pagerduty.calls,
 }
 _REACHES: Final = {
     "public": Reach.PUBLIC,
@@ -76,7 +76,13 @@ def _access(sealed: str) -> Access:
 
 
 def _ask(kind: ChannelKind, note: Note, access: Access) -> Answer:
-    return post(_CALLS[kind](note, access), http_policy())
+    """The first answer that is not good, else the last. A repeat sends all of them again."""
+    answer = Answer(Verdict.NEVER, 0, "nothing to send")
+    for call in _CALLS[kind](note, access):
+        answer = post(call, http_policy())
+        if answer.verdict is not Verdict.TAKEN:
+            break
+    return answer
 
 
 def http_policy() -> HttpPolicy:

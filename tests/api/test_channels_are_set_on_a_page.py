@@ -128,9 +128,9 @@ def test_a_test_says_how_it_went(operator, server):
 def test_a_test_of_a_pager_resolves_what_it_opened(operator, server):
     number = channel("pager", "pagerduty", server.url("/v2/enqueue"), ROUTING_KEY)
     operator.post(f"/alerts/channels/{number}/test/")
-    opened, ended = [request.json for request in server.received]
-    assert (opened["event_action"], ended["event_action"]) == ("trigger", "resolve")
-    assert opened["dedup_key"] == ended["dedup_key"]
+    opened, *ended = [request.json for request in server.received]
+    assert (opened["event_action"], ended[0]["event_action"]) == ("trigger", "resolve")
+    assert opened["dedup_key"] in {event["dedup_key"] for event in ended}
     assert opened["payload"]["severity"] == "info"
 
 

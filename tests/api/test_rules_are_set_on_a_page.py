@@ -79,6 +79,14 @@ def test_a_rule_is_changed_and_removed(operator):
     assert (rules_store.infos(), last_audit().before["name"]) == ([], "nights")
 
 
+def test_the_page_of_an_incident_says_who_was_told_and_why(operator, incident, settings):
+    settings.ALERT_RECIPIENTS = ["oncall@example.org"]
+    services.sweep(now_ns())
+    page = operator.get(f"/incidents/{incident.id}/").content.decode()
+    assert "no rule fits: the default recipients are told" in page
+    assert "oncall@example.org</strong>: due" in page
+
+
 def test_a_rule_that_leads_nowhere_is_marked(operator):
     rule("pages", channel("chat", url=HOOK, enabled=False))
     assert "none of its channels is on" in operator.get("/alerts/").content.decode()

@@ -72,8 +72,10 @@ def test_a_pager_follows_the_life_of_an_incident(db, server):
     services.plan(acting.resolve(run_id, incident_id, "recovered", NOW + 9 * SECOND), NOW)
     assert [_send(NOW + 10 * SECOND), _send(NOW + 9000 * SECOND)] == [1, 0]
     events = [request.json for request in server.received]
-    assert [e["event_action"] for e in events] == ["trigger", "acknowledge", "resolve"]
-    assert len({e["dedup_key"] for e in events}) == 1
+    *page, warning = [(e["event_action"], e["dedup_key"].rpartition("/")[2]) for e in events]
+    assert [action for action, _ in page] == ["trigger", "acknowledge", "resolve"]
+    assert len({key for _, key in page}) == 1
+    assert warning == ("resolve", "warn")
 
 
 def test_a_mail_recipient_gets_no_message_about_an_acknowledgement(db, server, mailoutbox):
@@ -216,4 +218,4 @@ def test_an_incident_that_is_over_before_its_message_resolves_and_pages_nobody(d
     acting.resolve(run_id, incident_id, "recovered", NOW + SECOND)
     assert incidents_store.get(incident_id).state == "resolved"
     _send(NOW + 2 * SECOND)
-    assert [request.json["event_action"] for request in server.received] == ["resolve"]
+    assert {request.json["event_action"] for request in server.received} == {"resolve"}

@@ -2,6 +2,7 @@
 
 import time
 
+import orjson
 import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
@@ -16,6 +17,7 @@ from tests.channel_samples import HERE, ROUTING_KEY, SECRET, note
 from tests.incident_samples import WARN, at, incident
 from tests.receiver import receiving
 
+KEY = "inc-42.run-3@lastgood.example.org"
 PD_REQUIRED = {"summary", "severity", "source"}
 
 
@@ -27,7 +29,8 @@ def server():
 
 def sent(server, transport, note, path="/hooks/s3cr3t", secret=""):
     """What the server got."""
-    answer = post(transport.call(note, Access(server.url(path), secret)), HERE)
+    call = getattr(transport, "call", None) or (lambda *asked: transport.calls(*asked)[0])
+    answer = post(call(note, Access(server.url(path), secret)), HERE)
     assert answer.verdict is Verdict.TAKEN
     return server.received[-1]
 
@@ -155,6 +158,12 @@ def test_a_push_of_any_length_stays_a_message(server):
 # -- PagerDuty
 
 
+def events(message):
+    """(action, key) of each event."""
+    calls = pagerduty.calls(message, Access("http://x.example", ROUTING_KEY))
+    return [(e["event_action"], e["dedup_key"]) for e in map(orjson.loads, (c.body for c in calls))]
+
+
 def test_pagerduty_gets_a_trigger_that_its_schema_allows(server):
     event = sent(server, pagerduty, note(), "/v2/enqueue", ROUTING_KEY).json
     assert event["routing_key"] == ROUTING_KEY
@@ -166,12 +175,21 @@ def test_pagerduty_gets_a_trigger_that_its_schema_allows(server):
     assert event["links"] == [{"href": event["client_url"], "text": "Open in Lastgood"}]
 
 
-def test_all_events_of_an_incident_share_their_key(server):
+def test_all_events_of_a_page_share_their_key():
     messages = [note(), note(Kind.REMINDER, seq=1), acknowledged(), ended()]
-    events = [sent(server, pagerduty, m, "/v2/enqueue", ROUTING_KEY).json for m in messages]
-    actions = [event["event_action"] for event in events]
-    assert actions == ["trigger", "trigger", "acknowledge", "resolve"]
-    assert {event["dedup_key"] for event in events} == {"inc-42.run-3@lastgood.example.org"}
+    assert [events(message)[0] for message in messages] == [
+        ("trigger", KEY),
+        ("trigger", KEY),
+        ("acknowledge", KEY),
+        ("resolve", KEY),
+    ]
+
+
+def test_a_warning_that_turns_into_a_page_opens_an_alert_of_its_own():
+    """PagerDuty would only add a second trigger of the same key to the alert that wakes nobody."""
+    assert events(note(incident=incident(severity=WARN))) == [("trigger", f"{KEY}/warn")]
+    assert events(note(Kind.ESCALATION)) == [("trigger", KEY), ("resolve", f"{KEY}/warn")]
+    assert events(ended()) == [("resolve", KEY), ("resolve", f"{KEY}/warn")]
 
 
 def test_the_routing_key_is_in_no_header(server):

@@ -7,16 +7,13 @@ from typing import Any
 import orjson
 
 from apps.alerts.domain.access import Access
+from apps.alerts.domain.message import Kind
 from apps.alerts.domain.note import Note, Standing, utc
 from apps.alerts.domain.outgoing import Call
 from apps.core.records import FindingSeverity
 
 SUMMARY_CHARS = 1_024
-_ACTIONS = {
-    Standing.TRIGGERED: "trigger",
-    Standing.ACKNOWLEDGED: "acknowledge",
-    Standing.RESOLVED: "resolve",
-}
+_ACTIONS = {Standing.TRIGGERED: "trigger", Standing.ACKNOWLEDGED: "acknowledge"}
 _SEVERITIES = {
     FindingSeverity.PAGE: "critical",
     FindingSeverity.WARN: "warning",
@@ -24,17 +21,30 @@ _SEVERITIES = {
 }
 
 
-def call(note: Note, access: Access) -> Call:
-    """All events of one incident carry one dedup_key: a repeat, or a reminder, adds to the alert
-    that is open and opens no second one.
+def calls(note: Note, access: Access) -> tuple[Call, ...]:
+    """A page and a warning of one incident have a dedup_key each, the same for all its messages: a
+    repeat, or a reminder, adds to the alert that is open and opens no second one, and a warning
+    that turns into a page opens an alert that calls somebody. Its end resolves both; PagerDuty
+    drops what it does not know.
 
     Source: PagerDuty/api-schema, reference/events-v2/openapiv3.json.
     """
-    action = _ACTIONS[note.standing]
+    page, warning = note.thread[:250], f"{note.thread[:250]}/warn"
+    if note.standing is Standing.RESOLVED:
+        keys = [("resolve", page), ("resolve", warning)]
+    elif note.severity is FindingSeverity.PAGE:
+        ended = [("resolve", warning)] if note.kind == Kind.ESCALATION else []
+        keys = [(_ACTIONS[note.standing], page), *ended]
+    else:
+        keys = [(_ACTIONS[note.standing], warning)]
+    return tuple(_call(note, access, action, key) for action, key in keys)
+
+
+def _call(note: Note, access: Access, action: str, key: str) -> Call:
     body: dict[str, Any] = {
         "routing_key": access.secret,
         "event_action": action,
-        "dedup_key": note.thread[:255],
+        "dedup_key": key,
     }
     if action == "trigger":
         body |= {

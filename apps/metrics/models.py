@@ -175,3 +175,17 @@ class ProjectPolicy(models.Model):
     version = models.IntegerField()
     changed_at_ns = models.BigIntegerField()
     changed_by = models.CharField(max_length=200)
+
+
+class Siblings(models.Model):
+    """The runs that a person chose to compare a run with. chosen: list of references. curves: what
+    was read of them."""
+
+    run_id = models.BigIntegerField(primary_key=True)
+    chosen = models.JSONField()
+    total_steps = models.BigIntegerField()
+    compute = models.FloatField(null=True)
+    curves = models.BinaryField()
+    version = models.IntegerField()
+    changed_at_ns = models.BigIntegerField()
+    changed_by = models.CharField(max_length=200)

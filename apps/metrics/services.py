@@ -11,7 +11,7 @@ from django.db import transaction
 
 from apps.core.errors import AppError
 from apps.core.records import Finding
-from apps.metrics import naming, policies, store, trends, watching
+from apps.metrics import naming, policies, siblings, store, trends, watching
 from apps.metrics.domain import rank_outlier
 from apps.metrics.domain.departures import Departure, DeparturePolicy, first_departure
 from apps.metrics.domain.layer_keys import LayerKey, Recogniser
@@ -94,6 +94,7 @@ def detect(run_id: int, attempt: int, now_ns: int) -> list[Finding]:
         if fresh.job_from is not None:
             found += _spikes(run_id, attempt, known, fresh.job_from)
             found += watching.watch(run_id, attempt, fresh.job_from)
+            found += siblings.judge(run_id, attempt)
         if fresh.ranks is not None:
             found += _rank_outliers(run_id, attempt, *fresh.ranks)
         if fresh.layers is not None:

@@ -35,7 +35,7 @@ def from_config(config: Mapping[str, Any]) -> tuple[PlannedChange, ...]:
     nothing. Looks at no more than MAX_NAMES names, MAX_DEPTH deep.
     """
     longest: dict[str, tuple[int, str]] = {}
-    for name, value in _leaves(config):
+    for name, value in leaves(config):
         kind = _kind_of(name)
         steps = value if isinstance(value, (int, float)) and not isinstance(value, bool) else 0
         if kind and 1 <= steps <= MAX_STEP and int(steps) > longest.get(kind, (0, ""))[0]:
@@ -53,7 +53,8 @@ def _kind_of(name: str) -> str:
     return "curriculum" if last in CURRICULUM_STEPS else ""
 
 
-def _leaves(config: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+def leaves(config: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+    """(dotted name, value) of a configuration; at most MAX_NAMES of them, MAX_DEPTH deep."""
     todo: list[tuple[str, Any, int]] = [(str(key), value, 1) for key, value in config.items()]
     for at, (name, value, depth) in enumerate(todo):
         if at >= MAX_NAMES:

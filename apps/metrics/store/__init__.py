@@ -45,6 +45,13 @@ from apps.metrics.store.read import (
     read_series,
     step_windows,
 )
+from apps.metrics.store.siblings import (
+    Reference,
+    SiblingSet,
+    save_curves,
+    save_siblings,
+    siblings_of,
+)
 from apps.metrics.store.write import write_rows
 
 __all__ = [
@@ -57,8 +64,10 @@ __all__ = [
     "MovedThresholds",
     "PlannedInfo",
     "Points",
+    "Reference",
     "SeriesQuery",
     "SeriesWindow",
+    "SiblingSet",
     "Span",
     "WriteResult",
     "add_planned",
@@ -84,9 +93,12 @@ __all__ = [
     "read_series",
     "remove_planned",
     "runs_to_compact",
+    "save_curves",
     "save_detector",
     "save_naming",
+    "save_siblings",
     "save_thresholds",
+    "siblings_of",
     "step_windows",
     "take_fresh",
     "thresholds_of",

@@ -107,9 +107,12 @@ class Context:
         """Take the row number `at` of the attempt."""
         if row.lr is not None and math.isfinite(row.lr):
             self._rate(row.lr, row.step, at)
-        self._track("batch_size", row.batch_size, row.step, at)
-        self._track("sequence_length", row.sequence_length, row.step, at)
-        self._track("data_mixture", row.data_mixture, row.step, at)
+        if row.batch_size is not None:
+            self._track("batch_size", row.batch_size, row.step, at)
+        if row.sequence_length is not None:
+            self._track("sequence_length", row.sequence_length, row.step, at)
+        if row.data_mixture is not None:
+            self._track("data_mixture", row.data_mixture, row.step, at)
         if row.tokens_seen is not None:
             self._tokens(row.tokens_seen, row.step, at)
 
@@ -189,8 +192,8 @@ class Context:
             self._track("tokens_per_step", rate, step, at)
         state.tokens, state.tokens_step = tokens, step
 
-    def _track(self, series: str, value: float | None, step: int, at: int) -> None:
-        if value is None or not math.isfinite(value):
+    def _track(self, series: str, value: float, step: int, at: int) -> None:
+        if not math.isfinite(value):
             return
         track = self.state.tracks.setdefault(series, Track())
         if value == track.last and len(track.deltas) >= self._counts.history_rows:

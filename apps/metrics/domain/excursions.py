@@ -29,7 +29,8 @@ class RowMark(msgspec.Struct):
 
 
 class ExcursionState(msgspec.Struct):
-    """tail: the last losses. trail: where the last rows stood in the band."""
+    """tail: the last losses. trail: where the last rows stood in the band, as long
+    as they were out of its inner part."""
 
     reference: ReferenceState = msgspec.field(default_factory=ReferenceState)
     episode: Episode | None = None
@@ -87,10 +88,11 @@ class Excursions:
             self._reference.push(loss)
         else:
             self.state.episode = self._open(row, band, direction, scene)
-        if band is not None:
-            z, excess = band.z(loss), band.excess(loss)
-            self.state.trail.append(RowMark(row.step, row.time_ns, z, excess))
-            del self.state.trail[:-TRAIL_ROWS]
+        if band is None or abs(loss - band.level) <= self._policy.walk_back_z * band.scale:
+            self.state.trail = []
+            return
+        mark = RowMark(row.step, row.time_ns, band.z(loss), band.excess(loss))
+        self.state.trail = [*self.state.trail[1 - TRAIL_ROWS :], mark]
 
     def _direction(self, band: Band | None, loss: float, scene: Scene) -> int:
         if band is None:

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 import msgspec
 
+KEPT = 9
+"""Bad rows that are remembered, beside the newest."""
+
 
 @dataclass(frozen=True, slots=True)
 class NumericsPolicy:
@@ -29,10 +32,12 @@ class NumericsPolicy:
 
 
 class NumericsState(msgspec.Struct):
-    """bad_loss, bad_grad: flags of the last rows, newest last. scales: the last loss scales."""
+    """bad_loss, bad_grad: numbers of the last rows without a usable loss or gradient, newest last.
+    bad_grad_only: of these rows the ones whose loss was usable. scales: the last loss scales."""
 
-    bad_loss: list[bool] = []
-    bad_grad: list[bool] = []
+    bad_loss: list[int] = []
+    bad_grad: list[int] = []
+    bad_grad_only: list[int] = []
     scales: list[float] = []
 
 
@@ -48,11 +53,17 @@ def bad_loss(loss: float | None, grad_norm: float | None) -> bool:
     return no_gradient and (loss is None or loss == 0.0)
 
 
-def take_flags(state: NumericsState, loss: float | None, grad_norm: float | None) -> None:
-    """Count one row."""
-    state.bad_loss.append(bad_loss(loss, grad_norm))
-    state.bad_grad.append(grad_norm is not None and not math.isfinite(grad_norm))
-    del state.bad_loss[:-10], state.bad_grad[:-10]
+def take_flags(state: NumericsState, at: int, loss: float | None, grad: float | None) -> bool:
+    """Count the row number `at` of the attempt; whether its loss can be used."""
+    no_gradient = grad is not None and not math.isfinite(grad)
+    lost = bad_loss(loss, grad)
+    if lost:
+        state.bad_loss = [*state.bad_loss[-KEPT:], at]
+    if no_gradient:
+        state.bad_grad = [*state.bad_grad[-KEPT:], at]
+        if not lost:
+            state.bad_grad_only = [*state.bad_grad_only[-KEPT:], at]
+    return not lost
 
 
 def take_scale(state: NumericsState, scale: float | None) -> None:
@@ -62,14 +73,18 @@ def take_scale(state: NumericsState, scale: float | None) -> None:
         del state.scales[:-10]
 
 
-def loss_lost(state: NumericsState, policy: NumericsPolicy) -> bool:
-    """Whether enough of the last losses are no numbers."""
-    return sum(state.bad_loss[-policy.loss_window :]) >= policy.loss_rows
+def loss_lost(state: NumericsState, at: int, policy: NumericsPolicy) -> bool:
+    """Whether enough of the last losses are no numbers, as of row `at`."""
+    return _within(state.bad_loss, at, policy.loss_window) >= policy.loss_rows
 
 
-def gradients_lost(state: NumericsState, policy: NumericsPolicy) -> bool:
-    """Whether non-finite gradients repeat."""
-    return sum(state.bad_grad[-policy.grad_window :]) >= policy.grad_rows
+def gradients_lost(state: NumericsState, at: int, policy: NumericsPolicy) -> bool:
+    """Whether non-finite gradients repeat, as of row `at`."""
+    return _within(state.bad_grad, at, policy.grad_window) >= policy.grad_rows
+
+
+def _within(rows: list[int], at: int, window: int) -> int:
+    return sum(row > at - window for row in rows)
 
 
 def scale_falling(state: NumericsState, policy: NumericsPolicy) -> bool:
@@ -80,7 +95,6 @@ def scale_falling(state: NumericsState, policy: NumericsPolicy) -> bool:
     return math.log2(highest / state.scales[-1]) >= policy.scale_halvings
 
 
-def calm(flags: list[bool], policy: NumericsPolicy) -> bool:
-    """Whether the last rows are all numbers again."""
-    recent = flags[-policy.calm_rows :]
-    return len(recent) == policy.calm_rows and not any(recent)
+def calm(rows: list[int], at: int, policy: NumericsPolicy) -> bool:
+    """Whether the last rows are all numbers again, as of row `at`."""
+    return not rows or at - rows[-1] >= policy.calm_rows

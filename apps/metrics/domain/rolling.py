@@ -19,9 +19,7 @@ class RollingMedian:
 
     def __init__(self, size: int, values: Iterable[float] = ()) -> None:
         self._size = size
-        self._order = deque(values, maxlen=None)
-        while len(self._order) > size:
-            self._order.popleft()
+        self._order = deque(values, maxlen=size)
         self._sorted = sorted(self._order)
 
     def __len__(self) -> int:
@@ -29,11 +27,11 @@ class RollingMedian:
 
     def push(self, value: float) -> None:
         """Add a value; the oldest leaves once the window is full."""
-        if len(self._order) == self._size:
-            oldest = self._order.popleft()
-            del self._sorted[bisect_left(self._sorted, oldest)]
-        self._order.append(value)
-        insort(self._sorted, value)
+        order, ordered = self._order, self._sorted
+        if len(order) == self._size:
+            del ordered[bisect_left(ordered, order[0])]
+        order.append(value)
+        insort(ordered, value)
 
     def median(self) -> float:
         """The median, 0.0 for an empty window."""

@@ -16,7 +16,8 @@ class SlowPolicy:
     """window rows against the best earlier window that ended `window` rows ago.
 
     Above it by max(noise x robust sd of `noise_rows`, excess of what there is to lose) for `hold`
-    rows running. noise_urgent: while the learning rate stands above all that its schedule had.
+    rows running, between start_row and until_row. noise_far: where the rise is above `far`.
+    noise_urgent: while the learning rate stands above all that its schedule had.
     Source: prototype rule of the loss-spike study (precision .87, recall .93 on 580,000 rows);
     `hold` shortened from 50, without a false alarm on the open half.
     """
@@ -28,6 +29,7 @@ class SlowPolicy:
     noise: float = 1.2
     noise_urgent: float = 1.2
     excess: float = 0.03
+    until_row: int = 10**9
     far: float = 0.1
     noise_far: float = 0.6
 
@@ -39,6 +41,7 @@ SHORT = SlowPolicy(
     hold=12,
     noise_rows=120,
     start_row=90,
+    until_row=2_000,
     noise=2.0,
     noise_urgent=1.0,
     excess=0.1,
@@ -79,6 +82,9 @@ class SlowTest:
         """
         policy, state = self._policy, self.state
         state.rows += 1
+        if state.rows > policy.until_row:
+            state.held = 0
+            return False
         self._window.push(value)
         self._noise.append(value)
         if len(self._window) < policy.window:

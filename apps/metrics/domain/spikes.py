@@ -152,10 +152,10 @@ class SpikeDetector:
         state.rows += 1
         self._teller.row = self._scene.row = state.rows
         self._scene.resumed = state.attempt > 0
-        numerics.take_flags(state.numerics, row.loss, row.grad_norm)
+        usable = numerics.take_flags(state.numerics, state.rows, row.loss, row.grad_norm)
         if row.loss is None:
             self._missing_loss(row)
-        elif not state.numerics.bad_loss[-1]:
+        elif usable:
             self._loss(row, row.loss)
         self._nonfinite(row)
         self._loss_scale(row)
@@ -166,10 +166,12 @@ class SpikeDetector:
 
     def _loss(self, row: TrainRow, loss: float) -> None:
         gaps.with_loss(self.state.gap, loss)
-        self._teller.end("missing_loss", row)
+        if self._teller.marks:
+            self._teller.end("missing_loss", row)
         if not self._excursions.paging():
             self._slow_divergence(row, loss)
-        self._scene.grad_ratio = self._gradient.now()
+        if self.state.excursion.episode is not None:
+            self._scene.grad_ratio = self._gradient.now()
         self._excursions.take(row, loss, self._scene)
         if self._excursions.settled:
             self._slow = self._slow_tests([])
@@ -239,27 +241,26 @@ class SpikeDetector:
     # -- the other series -------------------------------------------------------------------
 
     def _nonfinite(self, row: TrainRow) -> None:
-        state, policy = self.state.numerics, self.policy.numerics
-        if True not in state.bad_loss and True not in state.bad_grad and not self._teller.marks:
+        state, policy, at = self.state.numerics, self.policy.numerics, self.state.rows
+        if not state.bad_loss and not state.bad_grad:
             return
-        loss = "page" if numerics.loss_lost(state, policy) else "warn"
+        loss = "page" if numerics.loss_lost(state, at, policy) else "warn"
         self._flagged("nonfinite", row, loss, state.bad_loss)
-        flags = zip(state.bad_grad, state.bad_loss, strict=True)
-        started = self.state.rows > policy.start_rows
-        loud = "page" if started and numerics.gradients_lost(state, policy) else "info"
-        self._flagged("grad_nonfinite", row, loud, [grad and not bad for grad, bad in flags])
+        started = at > policy.start_rows
+        loud = "page" if started and numerics.gradients_lost(state, at, policy) else "info"
+        self._flagged("grad_nonfinite", row, loud, state.bad_grad_only)
 
-    def _flagged(self, name: str, row: TrainRow, severity: str, flags: list[bool]) -> None:
+    def _flagged(self, name: str, row: TrainRow, severity: str, bad: list[int]) -> None:
         """Open at the first bad row, grow louder when they repeat, close after calm rows."""
-        mark = self._teller.marks.get(name)
-        if mark is None and flags[-1]:
+        mark, now_bad = self._teller.marks.get(name), self.state.rows in bad
+        if mark is None and now_bad:
             mark = Mark(row.step, row.time_ns, severity)
             mark.value = reports.fact(row.loss if name == "nonfinite" else row.grad_norm)
             self._teller.open(name, row, mark)
-        elif mark is not None and flags[-1] and severity == "page" != mark.severity:
+        elif mark is not None and now_bad and severity == "page" != mark.severity:
             mark.severity = severity
             self._teller.open(name, row, mark)
-        elif mark is not None and numerics.calm(flags, self.policy.numerics):
+        elif mark is not None and numerics.calm(bad, self.state.rows, self.policy.numerics):
             self._teller.end(name, row)
 
     def _loss_scale(self, row: TrainRow) -> None:

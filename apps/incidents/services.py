@@ -197,6 +197,7 @@ def _case(info: IncidentInfo, held: Sequence[Finding]) -> Case:
         resolved=info.state is IncidentState.RESOLVED,
         reopenable=info.resolution == Resolution.CLOSED,
         mitigated=info.state is IncidentState.MITIGATED,
+        recovered=info.resolution == Resolution.RECOVERED,
     )
 
 
@@ -319,10 +320,12 @@ def _follow(
 
 def _undone(info: IncidentInfo, relapse: Finding) -> bool:
     """Whether something was done or decided that did not hold, or another attempt is no better: an
-    episode that only ends and returns by itself in one attempt is no relapse."""
+    episode that only ends and returns by itself in one attempt is no relapse, nor is what an
+    attempt that was left still tells."""
     if relapse.attempt not in (info.attempt, info.relapsed_attempt):
         return True
-    return not (info.resolution == Resolution.CLOSED or info.state in NOTHING_DONE)
+    held = info.resolution in (Resolution.CLOSED, Resolution.RECOVERED)
+    return not (held or info.state in NOTHING_DONE)
 
 
 def _relapsed(scene: _Scene, finding: Finding) -> Deed:

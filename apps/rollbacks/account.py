@@ -51,6 +51,7 @@ def account_of(incident: IncidentInfo, now_ns: int) -> Account:
         notes=incidents.notes(run.id, incident.id),
         similar=similar(incident, incidents.of_runs(project)),
         card=cards.card(incident, findings=found, candidates=ranked),
+        movers=incidents.movers(run.id, incident.id),
     )
 
 

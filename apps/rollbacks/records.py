@@ -10,6 +10,7 @@ from apps.accounts.records import Actor
 from apps.core.records import Candidate, Evidence, Finding
 from apps.incidents.domain.card import Card
 from apps.incidents.domain.incident import EventInfo, IncidentInfo
+from apps.incidents.domain.movers import Movers
 from apps.incidents.domain.similar import Similar
 from apps.incidents.domain.timeline import TimelineItem
 from apps.rollbacks.domain.state import ACTIVE, WAITING, OrderState
@@ -159,7 +160,8 @@ class Account:
 
     missing: evidence that would help and is not there, in words. events: history, notes: what
     people wrote, both oldest first. orders: rollbacks ordered for this incident. card: None only
-    for an incident without findings."""
+    for an incident without findings. movers: None while nobody has looked for them.
+    """
 
     incident: IncidentInfo
     run: RunInfo
@@ -172,3 +174,4 @@ class Account:
     notes: Sequence[EventInfo]
     similar: Sequence[Similar]
     card: Card | None = None
+    movers: Movers | None = None

@@ -98,6 +98,14 @@ def test_a_recovered_incident_comes_back_too(incident):
     ]
 
 
+def test_late_evidence_of_the_attempt_that_was_left_reopens_nothing(incident):
+    incident_services.resolve(incident.run_id, incident.id, "recovered", NOW)
+    late = rank_outlier(5, 1010)
+    assert absorb(incident.run_id, 0, late) == [(incident.id, "extended")]
+    found = incidents.get(incident.id)
+    assert (found.state, [s.rank for s in found.suspects]) == ("resolved", [5])
+
+
 def test_whom_the_relapse_accuses_is_not_hidden(incident):
     absorb(incident.run_id, 1, again(), rank_outlier(7, 1010, attempt=1))
     assert [s.rank for s in incidents.get(incident.id).suspects] == [7]

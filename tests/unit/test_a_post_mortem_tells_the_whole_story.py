@@ -12,6 +12,7 @@ from apps.core.plain import plain as as_plain
 from apps.core.records import Candidate, Evidence, Suspect
 from apps.incidents.domain.card import Given, card_of
 from apps.incidents.domain.incident import EarliestSignal, EventInfo, Hypothesis, IncidentState
+from apps.incidents.domain.movers import Mover, Movers
 from apps.incidents.domain.similar import similar
 from apps.incidents.domain.timeline import compose
 from apps.rollbacks.domain.postmortem import Plot, document, markdown, plain, times
@@ -48,6 +49,17 @@ ORDER = OrderInfo(
     exclude_nodes=(), skip_ranges=(), forced=False, reason="LR spike", actor="ada",
     requested_at_ns=at(1403), state=OrderState.RECOVERED, changed_at_ns=at(4603), launch="slurm-77",
     resumed_attempt=1, resumed_step=901, verdict=None,
+)  # fmt: skip
+MOVERS = Movers(
+    items=(
+        Mover("grad_norm/layers.4", 986, at(986), "layer 4, grad norm", 15, 15.0, before=0.4),
+        Mover("train/lr|x", 1010, at(1010), "", -9, -9.0, before=1.0),
+    ),
+    moved=3,
+    anchor_step=1001,
+    anchor_ns=at(1001),
+    by_loss=True,
+    looked_at=512,
 )  # fmt: skip
 
 
@@ -92,6 +104,7 @@ def told():
         events=EVENTS,
         notes=(event(1300, "note:user:ada:k", "Looks like *hardware*.\n\n# drain b02", "ada"),),
         similar=similar(found, [older]),
+        movers=MOVERS,
         card=card_of(Given(found, findings, HEALTHY, (candidate,))),
     )
 

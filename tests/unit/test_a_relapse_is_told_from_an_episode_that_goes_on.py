@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.incidents.domain.correlate import Case, correlate, over, relapses
-from tests.incident_samples import PAGE, WARN, ended, explosion, failure, finding
+from tests.incident_samples import (
+    PAGE,
+    WARN,
+    ended,
+    explosion,
+    failure,
+    finding,
+    level_shift,
+    rank_outlier,
+)
 
 DONE = explosion(**ended())
 
@@ -52,6 +61,12 @@ def test_the_same_steps_in_a_later_attempt_are_the_same_trouble(step, state, ref
 def test_a_job_that_dies_in_a_later_attempt_blames_its_own_hosts(before):
     again = replace(failure(), key="failure:1", attempt=1)
     assert correlate([Case(7, (before,))], [again]).cases[0].ref == -1
+
+
+@pytest.mark.parametrize("recovered,ref", [(True, 7), (False, -1)])
+def test_what_an_attempt_that_was_left_tells_late_joins_what_it_is_about(recovered, ref):
+    case = Case(7, (level_shift(),), resolved=True, recovered=recovered)
+    assert correlate([case], [rank_outlier()]).cases[0].ref == ref
 
 
 def test_what_follows_a_relapse_is_seen_beside_the_findings_of_its_attempt():

@@ -63,7 +63,8 @@ class Case:
 
     ref: the id of a stored incident, negative for one this call opens. reopenable: resolved by
     itself: whatever joins it opens it again. Else, what a person or a verified rollback ended is
-    opened by a relapse only. mitigated: something was done, the verdict is to come.
+    opened by a relapse only. recovered: a later attempt is well, so that what its own attempts
+    still tell is late evidence. mitigated: something was done, the verdict is to come.
     """
 
     ref: int
@@ -71,6 +72,7 @@ class Case:
     resolved: bool = False
     reopenable: bool = False
     mitigated: bool = False
+    recovered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +232,7 @@ def joins(case: Case, finding: Finding, policy: CorrelationPolicy) -> bool:
     if finding.kind == SCRIPT_ALERT:
         return (not case.resolved or case.reopenable) and _same_alert(case, finding)
     extent = _extent(here)
-    if case.resolved:
+    if case.resolved and not case.recovered:
         reach = _Reach(0, policy.reopen_steps, 0, policy.reopen_ns)
         opens = case.reopenable or relapses(here, finding)
         return opens and _within(finding, extent, reach)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from django.db.models import Q
+
 from apps.incidents.domain.incident import EventInfo
 from apps.incidents.models import IncidentEvent
 
-MAX_EVENTS = 2_000
+MAX_FINDINGS, MAX_DONE = 2_000, 5_000
 
 
 def add_events(run_id: int, incident_id: int, events: Sequence[EventInfo]) -> None:
@@ -37,9 +39,13 @@ def notes(run_id: int, incident_id: int) -> list[EventInfo]:
 
 
 def events(run_id: int, incident_id: int) -> list[EventInfo]:
-    """The history of an incident, oldest first. -- uses the primary key"""
+    """The history of an incident, oldest first: the newest MAX_DONE lines of what was done and
+    written, and the first MAX_FINDINGS of what was found. -- uses the primary key"""
     rows = IncidentEvent.objects.filter(run_id=run_id, incident_id=incident_id)
-    return [_event(row) for row in rows.order_by("at_ns", "key")[:MAX_EVENTS]]
+    finding = Q(key__startswith="finding:")
+    found = rows.filter(finding).order_by("at_ns", "key")[:MAX_FINDINGS]
+    done = rows.exclude(finding).order_by("-at_ns", "-key")[:MAX_DONE]
+    return sorted(map(_event, [*done, *found]), key=lambda e: (e.at_ns, e.key))
 
 
 def _event(row: IncidentEvent) -> EventInfo:

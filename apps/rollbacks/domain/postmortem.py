@@ -11,9 +11,11 @@ from apps.core.records import Evidence
 from apps.core.words import duration, many, number
 from apps.incidents.domain.card import plain_card
 from apps.incidents.domain.incident import EventInfo, IncidentInfo
+from apps.incidents.domain.movers import Movers
 from apps.rollbacks.records import Account
 
 _SECOND_NS = 1_000_000_000
+_MOVERS = 20
 _SIGNS = {1: "for", 0: "beside", -1: "against"}
 _DECISIONS = (
     "opened",
@@ -86,6 +88,7 @@ def markdown(account: Account, now_ns: int, plots: Sequence[Plot] = ()) -> str:
         _times(account),
         _plots(plots),
         _timeline(account),
+        _movers(account.movers),
         _causes(account),
         _evidence(account),
         _decisions(account),
@@ -113,6 +116,7 @@ def document(account: Account, now_ns: int) -> dict[str, Any]:
         "notes": [asdict(note) for note in account.notes],
         "orders": [{**asdict(order), "state": order.state.value} for order in account.orders],
         "candidates": [asdict(candidate) for candidate in account.candidates],
+        "movers": asdict(account.movers) if account.movers else None,
         "card": plain_card(account.card) if account.card else None,
         "similar": [
             {"incident": row.incident.id, "title": row.incident.title, "why": list(row.why)}
@@ -215,6 +219,33 @@ def _timeline(account: Account) -> list[str]:
         role = "" if item.role.value == "unknown" else f" ({item.role.value})"
         lines.append(f"- {utc(item.time_ns)}{step}{mark} {plain(item.text)}{role}")
     return _section("Timeline", lines)
+
+
+def _movers(movers: Movers | None) -> list[str]:
+    """What left its band, in order; the rest of many is counted."""
+    if movers is None or not movers.items:
+        return []
+    rows = [
+        f"| {m.step:,} | {plain(m.words or m.series)} | {_lead(m.lead_steps)} | "
+        f"{number(m.before)} | {number(m.value)} |"
+        for m in movers.items[:_MOVERS]
+    ]
+    more = movers.moved - len(rows)
+    counted = "loss left its band" if movers.by_loss else "onset"
+    head = [
+        f"Of {movers.looked_at:,} series {movers.moved:,} moved. "
+        f"Steps are counted from where the {counted} (step {movers.anchor_step:,}).",
+        "",
+        "| step | what left its band | steps ahead | before | then |",
+        "|---|---|---|---|---|",
+    ]
+    return _section(
+        "What moved, in order", [*head, *rows, *([f"\nand {more} more"] if more else [])]
+    )
+
+
+def _lead(steps: int) -> str:
+    return f"{steps:,}" if steps >= 0 else f"{-steps:,} behind"
 
 
 def _causes(account: Account) -> list[str]:

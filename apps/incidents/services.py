@@ -46,8 +46,7 @@ from apps.incidents.domain.state import Act, Deed
 from apps.incidents.domain.summary import Summary, summarise
 from apps.incidents.domain.suspects import merge_suspects
 from apps.metrics import naming
-from apps.metrics import services as metrics
-from apps.metrics.services import MovedSignal
+from apps.metrics.moved import MovedSignal, moved
 from apps.runs import store as runs
 
 __all__ = [
@@ -92,7 +91,7 @@ def absorb(
 
     Cost: two statements when there is nothing to do. Else grows with the findings that the open
     incidents of the attempt hold (they are read), with those that are new (they are written), and
-    by `metrics.services.moved` for each onset that is new or looked at again.
+    by `metrics.moved.moved` for each onset that is new or looked at again.
     """
     with transaction.atomic():
         newest = runs.last_step(run_id, attempt)
@@ -249,7 +248,7 @@ def _seek(
     anchor = anchor_of(findings, onset)
     if anchor is None:
         return False
-    found = metrics.moved(scene.run_id, scene.attempt, anchor.step)
+    found = moved(scene.run_id, scene.attempt, anchor.step)
     lr = naming.roles_of(scene.run_id).lr
     moves = [_move(signal) for signal in found.signals if signal.key != lr]
     looked = Looked(found.looked_at, found.left_out, found.layered)

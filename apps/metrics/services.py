@@ -1,4 +1,4 @@
-"""What is done with metrics: detect, compact, find the signals that moved first."""
+"""What is done with metrics: detect and compact. What moved around an incident: `moved`."""
 
 from __future__ import annotations
 
@@ -11,16 +11,13 @@ from django.db import transaction
 
 from apps.core.errors import AppError
 from apps.core.records import Finding
-from apps.metrics import naming, policies, siblings, store, trends, watching
+from apps.metrics import policies, siblings, store, trends, watching
 from apps.metrics.domain import rank_outlier
-from apps.metrics.domain.departures import Departure, DeparturePolicy, first_departure
-from apps.metrics.domain.layer_keys import LayerKey, Recogniser
-from apps.metrics.domain.layer_statistics import ORDER
 from apps.metrics.domain.planned import PlannedChange
 from apps.metrics.domain.rank_outlier import RankPolicy, RankState
 from apps.metrics.domain.rank_words import RankCase
 from apps.metrics.domain.reports import LATE, MOVED, RENAMED, taken_back
-from apps.metrics.domain.roles import FROM_LOG, model_signals
+from apps.metrics.domain.roles import FROM_LOG
 from apps.metrics.domain.rows import train_rows
 from apps.metrics.domain.spike_policy import SpikePolicy
 from apps.metrics.domain.spikes import SpikeDetector
@@ -36,7 +33,6 @@ SEED_STEPS = 4_000
 """How far before its first row a detector reads to know what is normal: 400 rows of a log with one
 row per ten steps."""
 MAX_ROUNDS = 1_000
-MAX_SIGNALS = 500
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
@@ -48,28 +44,6 @@ class Rules:
 
     policy: SpikePolicy
     planned: tuple[PlannedChange, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class MovedSignal:
-    """A series that left its band around an incident's onset. layer: what its name says. rank: of a
-    series of ranks, the one that left the band of the others."""
-
-    key: str
-    departure: Departure
-    layer: LayerKey | None = None
-    rank: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """signals: the first to move first. looked_at: how many series; left_out: how many more there
-    are. layered: whether the run logs statistics of layers."""
-
-    signals: list[MovedSignal]
-    looked_at: int
-    left_out: int
-    layered: bool
 
 
 def detect(run_id: int, attempt: int, now_ns: int) -> list[Finding]:
@@ -132,40 +106,6 @@ def compact_due(limit: int = 100) -> int:
         except AppError as error:
             log.error("metrics.compact_failed", extra={"run": run_id, "reason": str(error)})
     return moved
-
-
-def moved(
-    run_id: int, attempt: int, onset_step: int, policy: DeparturePolicy | None = None
-) -> Moved:
-    """The model's series that had left their band by the onset, the first to move first.
-
-    At equal steps the one furthest out (in robust standard deviations) first. At most MAX_SIGNALS
-    series are looked at, about 2 ms each with a row a step.
-    """
-    policy = policy or DeparturePolicy()
-    reader = naming.recogniser_of(run_id)
-    names = _signals(store.key_names(run_id, ranked=False), reader)
-    looked = names[:MAX_SIGNALS]
-    first = onset_step - SEED_STEPS
-    series = store.read_rows(run_id, attempt, looked, first, onset_step + policy.after_steps)
-    found = []
-    for key, (step, time_ns, value) in series.items():
-        gone = first_departure(step, value, time_ns=time_ns, before_step=onset_step, policy=policy)
-        if gone is not None:
-            found.append(MovedSignal(key, gone, reader.recognise(key)))
-    found.sort(key=lambda m: (m.departure.step, -abs(m.departure.z), m.key))
-    layered = any(_rank_of(reader.recognise(key)) >= 0 for key in names)
-    return Moved(found, len(looked), len(names) - len(looked), layered)
-
-
-def _signals(keys: list[str], reader: Recogniser) -> list[str]:
-    """The series to look at: those of the whole job, then of layers, the most telling statistics
-    first, so that a run with thousands of them is not cut off in the middle of the alphabet."""
-    return sorted(model_signals(keys), key=lambda key: _rank_of(reader.recognise(key)))
-
-
-def _rank_of(layer: LayerKey | None) -> int:
-    return -1 if layer is None else ORDER[layer.statistic]
 
 
 def _loaded(load: Callable[[bytes], T], known: DetectorState) -> T | None:

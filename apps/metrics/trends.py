@@ -173,8 +173,7 @@ def _learn(
             rows = store.read_matrix(here.run_id, attempt, keys, start, stop)
             if rows is not None:
                 bank.feed(state, rows, BANK)
-                shown = rows.present
-                counts += len(rows.step) if shown is None else shown.sum(axis=0)
+                counts += np.count_nonzero(rows.shown, axis=0)
         low = max(low, last + 1)
     return counts
 

@@ -72,6 +72,17 @@ class Rows:
     values: Floats
     present: Bools | None = None
 
+    def part(self, start: int, end: int) -> Rows:
+        """Some rows, as views."""
+        at = slice(start, end)
+        present = None if self.present is None else self.present[at]
+        return Rows(self.step[at], self.time_ns[at], self.values[at], present)
+
+    @property
+    def shown(self) -> Bools:
+        """Which cells were logged."""
+        return np.ones(self.values.shape, np.bool_) if self.present is None else self.present
+
 
 @dataclass(frozen=True, slots=True)
 class Happened:

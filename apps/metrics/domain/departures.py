@@ -1,131 +1,120 @@
-"""When a series left its own band before an incident: which signal moved first."""
+"""Which series left their own bands around an incident, and when."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from apps.metrics.domain.blocks import Floats, Ints
-from apps.metrics.domain.reference import Band, Reference
+import numpy as np
+
+from apps.metrics.domain import bank
+from apps.metrics.domain.bank import BankPolicy, Demand, Happened, Rows, What
+from apps.metrics.domain.blocks import Ints
 
 
 @dataclass(frozen=True, slots=True)
 class DeparturePolicy:
     """Rows of the series itself, so that a series logged every tenth step is treated alike.
 
-    A row is out beyond `z` robust standard deviations and `excess` of the level. A departure is
-    the start of a stretch with `out_rows` such rows, in which no `calm_rows` rows running were
-    inside, and which reaches the onset. One that began more than `near_rows` earlier must get
-    twice as far: a slow drift of a healthy series creeps over the edge of a frozen band.
-    Measured on five healthy real runs: 7 of 6,000 windows of loss, gradient, activation, parameter
-    and update norms show a departure, all of them at the end of warm-up.
+    There is an incident already, so less is asked for than by the bank that watches: from
+    `near_rows` values before it on, three of 16 values beyond six robust standard deviations and
+    `excess` of the level, after 24 values. A move that began earlier must last as long as the bank
+    asks for, and get twice as far: a slow drift of a healthy series creeps over the edge of a
+    frozen band. One that was over before the incident is another story. after_steps: so long
+    behind it a move still counts as late. `bench detect` counts false movers on healthy windows.
     """
 
-    z: float = 6.0
     excess: float = 0.10
-    out_rows: int = 3
-    calm_rows: int = 2
-    min_rows: int = 20
     near_rows: int = 20
-    look_back_rows: int = 200
     after_steps: int = 50
+    far: BankPolicy = field(default_factory=lambda: BankPolicy(min_blocks=3, young_blocks=16))
+    near: BankPolicy = field(
+        default_factory=lambda: BankPolicy(min_blocks=3, young_blocks=3, need=3)
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """The series left its band at `step`. before: its level, value: its first value outside.
+    """A series left its band at `step`. before: its level, value: its first value outside.
 
-    z: robust standard deviations of that value, inf if it is no number. out_rows: rows outside.
+    z: robust standard deviations of that value, inf if it is no number. column: of the matrix.
     """
 
     step: int
     value: float
     before: float
     z: float
-    out_rows: int
     time_ns: int = 0
+    column: int = 0
 
 
 @dataclass(slots=True)
-class _Stretch:
-    """Rows outside the band from row `at` on; `end`: the last of them."""
+class _Move:
+    """A move while the events are read. over_step: where it was back in its band."""
 
-    at: int
-    end: int
-    band: Band
-    out_rows: int = 0
-    calm_rows: int = 0
-    furthest: float = 0.0
+    began: Happened
+    loud: bool = False
+    over_step: int | None = None
 
 
-def first_departure(
-    step: Ints,
-    value: Floats,
-    *,
-    before_step: int,
-    time_ns: Ints | None = None,
-    policy: DeparturePolicy | None = None,
-) -> Departure | None:
-    """The first row of the stretch outside the band that reaches an incident's onset, or None.
+def departures(
+    rows: Rows, anchor_step: int, policy: DeparturePolicy | None = None
+) -> list[Departure]:
+    """For each column that moved, where it did: the earliest move that reaches the incident, else
+    the first one behind it. By step, those farthest out first.
 
-    step: by step; value may hold NaN and inf, which count as outside. before_step: the onset; up to
-    `after_steps` later steps are used to see that the move lasts, and it must not start after the
-    onset. The band follows the series until it leaves it (see `Reference`), so a smooth schedule
-    is no departure. None without `min_rows` healthy rows before. About 5 microseconds a row.
+    rows: may hold NaN and inf, which count as outside; those later than `after_steps` behind the
+    incident are not to be among them. Cost: that of `bank.feed`.
     """
     policy = policy or DeparturePolicy()
-    onset = int(step.searchsorted(before_step))
-    stretch = _stretch_at(step, value, before_step, policy)
-    if stretch is None or stretch.out_rows < policy.out_rows:
-        return None
-    if stretch.at < onset - policy.near_rows and stretch.furthest < 2 * policy.z:
-        return None
-    first = float(value[stretch.at])
+    columns = rows.values.shape[1]
+    state = bank.of([Demand(excess=policy.excess)] * columns)
+    near = _near_steps(rows, anchor_step, policy.near_rows)
+    cut = int(np.searchsorted(rows.step, np.median(near)))
+    events = bank.feed(state, rows.part(0, cut), policy.far)
+    moves = _moves(events + bank.feed(state, rows.part(cut, len(rows.step)), policy.near))
+    found = []
+    for column, own in moves.items():
+        counting = [move for move in own if _counts(move, anchor_step, int(near[column]))]
+        if counting:
+            found.append(_departure(min(counting, key=lambda move: move.began.since_step)))
+    return sorted(found, key=lambda one: (one.step, -abs(one.z), one.column))
+
+
+def _moves(events: list[Happened]) -> dict[int, list[_Move]]:
+    moves: dict[int, list[_Move]] = {}
+    for event in events:
+        own = moves.setdefault(event.column, [])
+        if event.what is What.MOVED:
+            own.append(_Move(event))
+        elif event.what is What.LOUD and own:
+            own[-1].loud = True
+        elif event.what is What.BACK and own:
+            own[-1].over_step = event.step
+    return moves
+
+
+def _near_steps(rows: Rows, anchor_step: int, near_rows: int) -> Ints:
+    """The step of each column's value that lies `near_rows` values before the incident."""
+    ahead = rows.step < anchor_step
+    behind = np.cumsum((rows.shown & ahead[:, None])[::-1], axis=0)[::-1]
+    first = np.argmax(behind <= near_rows, axis=0)
+    steps: Ints = rows.step[first]
+    return steps
+
+
+def _counts(move: _Move, anchor_step: int, near_step: int) -> bool:
+    if move.over_step is not None and move.over_step < anchor_step:
+        return False
+    return move.loud or move.began.since_step >= near_step
+
+
+def _departure(move: _Move) -> Departure:
+    began = move.began
     return Departure(
-        step=int(step[stretch.at]),
-        value=first,
-        before=stretch.band.level,
-        z=stretch.band.z(first) if math.isfinite(first) else math.inf,
-        out_rows=stretch.out_rows,
-        time_ns=0 if time_ns is None else int(time_ns[stretch.at]),
+        step=began.since_step,
+        value=began.value,
+        before=began.before,
+        z=began.z,
+        time_ns=began.since_ns,
+        column=began.column,
     )
-
-
-def _stretch_at(
-    step: Ints, value: Floats, before_step: int, policy: DeparturePolicy
-) -> _Stretch | None:
-    """The stretch that starts at or before the onset and reaches the row before it or further."""
-    end = int(step.searchsorted(before_step + policy.after_steps, side="right"))
-    onset = int(step.searchsorted(before_step, side="right")) - 1
-    reference, stretch = Reference(), None
-    for at in range(max(0, onset - policy.look_back_rows), end):
-        number = float(value[at])
-        band = stretch.band if stretch else reference.band(policy.min_rows)
-        if band is not None and _outside(band, number, policy):
-            stretch = stretch or _Stretch(at, at, band)
-            _extend(stretch, at, number)
-            if stretch.at > onset:
-                return None
-            continue
-        if math.isfinite(number):
-            reference.push(number)
-        if stretch is not None:
-            stretch.calm_rows += 1
-            if stretch.calm_rows >= policy.calm_rows:
-                if stretch.end >= onset - 1:
-                    return stretch
-                stretch = None
-    return stretch
-
-
-def _extend(stretch: _Stretch, at: int, value: float) -> None:
-    stretch.end, stretch.calm_rows = at, 0
-    stretch.out_rows += 1
-    far = abs(stretch.band.z(value)) if math.isfinite(value) else math.inf
-    stretch.furthest = max(stretch.furthest, far)
-
-
-def _outside(band: Band, value: float, policy: DeparturePolicy) -> bool:
-    if not math.isfinite(value):
-        return True
-    return abs(band.z(value)) > policy.z and abs(band.excess(value)) > policy.excess

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.http import HttpRequest
 
 from apps.core.clock import now_ns
+from apps.dashboard.alert_health import alert_trouble
 from apps.dashboard.store_health import disk_warning
 from apps.incidents import store as incidents
 
@@ -34,7 +35,7 @@ def _section(path: str) -> str:
 
 
 def frame(request: HttpRequest) -> dict[str, Any]:
-    """Time, event stream, open incidents, section and a full disk; nothing for strangers."""
+    """Time, event stream, open incidents, section, warnings; nothing for strangers."""
     moment = now_ns()
     base: dict[str, Any] = {"now_ns": moment, "now_ms": moment // 1_000_000}
     if not getattr(getattr(request, "user", None), "is_authenticated", False):
@@ -45,4 +46,5 @@ def frame(request: HttpRequest) -> dict[str, Any]:
         "events_url": events_url(request),
         "open_incidents": incidents.open_count,
         "disk_warning": disk_warning,
+        "alert_trouble": alert_trouble,
     }

@@ -3,6 +3,7 @@
 from django.urls import path
 
 from apps.dashboard import (
+    alert_health,
     views,
     views_alerts,
     views_channels,
@@ -26,6 +27,7 @@ urlpatterns = [
     path("ingest/", views.ingest, name="ingest"),
     path("ingest/quarantine/<int:number>", views.quarantined_body, name="quarantined_body"),
     path("ingest/labels/", views_labels.labels, name="labels"),
+    path("health/alerts", alert_health.health, name="alert_health"),
     path("alerts/leave/<str:token>/", views_leaving.leave, name="alerts_leave"),
     path("alerts/mine/", views_leaving.mine, name="alerts_mine"),
     path("audit/", views.audit, name="audit"),

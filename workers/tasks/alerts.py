@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from celery import shared_task
 
-from apps.alerts import aside, sending
+from apps.alerts import aside, pulse_store, sending
 from apps.alerts import services as alerts
 from apps.core.clock import now_ns
 from apps.core.queue import Job
@@ -31,9 +31,11 @@ def send() -> int:
 
     What is due goes first: nothing that a scan stumbles over may hold it up.
     """
+    pulse_store.beat(now_ns())
     sent = sending.send_due(rollbacks.candidates, advise=advise)
     if alerts.sweep(now_ns()):
         sent += sending.send_due(rollbacks.candidates, advise=advise)
+    pulse_store.beat(now_ns())
     return sent
 
 

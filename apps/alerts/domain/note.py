@@ -6,6 +6,7 @@ import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from urllib.parse import urlsplit
 
 from apps.alerts.domain import mail
 from apps.alerts.domain.mail import MailFacts
@@ -57,7 +58,7 @@ class Note:
     @property
     def test(self) -> bool:
         """Whether somebody pressed "Send test"."""
-        return self.incident is None
+        return self.kind == "test"
 
 
 def note_of(facts: MailFacts) -> Note:
@@ -119,6 +120,27 @@ def trial(
         lead=f"Test of the channel “{channel}”. No incident, nothing to do.",
         lines=(),
         url=f"{site_url}/alerts/",
+        host=host,
+        run_key="",
+        now_ns=now_ns,
+    )
+
+
+def warning_note(headline: str, hint: str, site_url: str, now_ns: int) -> Note:
+    """That Lastgood's own messages do not get out; a message about no incident."""
+    host = urlsplit(site_url).hostname or "localhost"
+    thread = f"deadman-{now_ns}@{host}"
+    return Note(
+        delivery_id=str(uuid.uuid5(_NAMES, thread)),
+        thread=thread,
+        kind="deadman",
+        seq=0,
+        standing=Standing.TRIGGERED,
+        severity=FindingSeverity.PAGE,
+        subject=f"CRITICAL Lastgood: {mail.ascii_line(headline)}",
+        lead=headline,
+        lines=(hint,),
+        url=f"{site_url}/incidents/",
         host=host,
         run_key="",
         now_ns=now_ns,

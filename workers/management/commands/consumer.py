@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from workers.writer import memory
 from workers.writer.loop import Writer
+from workers.writer.watchman import Watchman
 
 
 class Command(BaseCommand):
@@ -30,5 +31,6 @@ class Command(BaseCommand):
 
         signal.signal(signal.SIGTERM, stop)
         signal.signal(signal.SIGINT, stop)
+        Watchman(writer.stopping).start()
         self.stdout.write(f"consumer {writer.name} is reading")
         writer.run()

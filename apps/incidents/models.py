@@ -80,6 +80,7 @@ class Incident(models.Model):
     silence_reason = models.TextField(blank=True, db_default="")
     relapsed_step = models.BigIntegerField(null=True)
     relapsed_attempt = models.IntegerField(null=True)
+    relapsed_at_ns = models.BigIntegerField(null=True)
     acts = models.IntegerField(db_default=0)
     urgency = models.GeneratedField(
         expression=models.Case(

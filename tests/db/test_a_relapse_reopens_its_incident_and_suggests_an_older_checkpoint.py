@@ -2,6 +2,10 @@
 
 import pytest
 
+from apps.alerts import services as alerts
+from apps.alerts import store as alert_store
+from apps.alerts.domain.message import Kind, Wanted
+from apps.alerts.store import Address
 from apps.incidents import services as incident_services
 from apps.incidents import store as incidents
 from apps.rollbacks import services, store
@@ -96,6 +100,19 @@ def test_a_recovered_incident_comes_back_too(incident):
         (incident.id, "extended"),
         (incident.id, "reopened"),
     ]
+
+
+def test_who_was_told_of_it_is_told_that_it_came_back(incident, order, settings):
+    settings.ALERT_RECIPIENTS = ["ada@example.org"]
+    run_id = incident.run_id
+    opening = Wanted(Kind.OPENING, 0, NOW, urgent=True)
+    address = Address(run_id, incident.id, "ada@example.org")
+    alert_store.plan(address, opening, NOW)
+    (claimed,) = alert_store.claim(NOW, 10**9, 1)
+    alert_store.mark_sent(claimed, "subject", NOW)
+    alerts.plan(incident_services.absorb(run_id, 1, [again()], NOW + 1), NOW + 1)
+    (due,) = alert_store.claim(NOW + 2, 10**9, 5)
+    assert (due.kind, due.address.incident_id) == (Kind.REMINDER, incident.id)
 
 
 def test_late_evidence_of_the_attempt_that_was_left_reopens_nothing(incident):

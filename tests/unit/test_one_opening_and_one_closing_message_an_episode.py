@@ -123,6 +123,16 @@ def test_a_reminder_comes_after_an_hour_and_then_every_four():
     assert second == (Wanted(Kind.REMINDER, 2, later + 4 * HOUR * SECOND),)
 
 
+def test_a_relapse_is_told_at_once_and_then_in_the_usual_rhythm():
+    back = incident(reopened=1, relapsed_step=1003, relapsed_at_ns=OPENED + 600 * SECOND)
+    opening, told = _opening(told_ns=OPENED), OPENED + 605 * SECOND
+    assert decide(back, [opening], told).wanted == (
+        Wanted(Kind.REMINDER, 1, OPENED + 600 * SECOND),
+    )
+    sent = [opening, Message(Kind.REMINDER, 1, Status.SENT, told_ns=told)]
+    assert decide(back, sent, told).wanted == (Wanted(Kind.REMINDER, 2, told + 4 * HOUR * SECOND),)
+
+
 @pytest.mark.parametrize("state", [IncidentState.ACKNOWLEDGED, IncidentState.MITIGATED])
 def test_an_incident_that_somebody_takes_care_of_is_not_reminded_of(state):
     taken = incident(state=state)

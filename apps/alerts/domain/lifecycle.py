@@ -141,8 +141,8 @@ def _escalation(incident: IncidentInfo, messages: Messages, now_ns: int) -> list
 
 
 def _reminder(incident: IncidentInfo, messages: Messages, policy: AlertPolicy) -> list[Wanted]:
-    """The next reminder, once a person was told to look: at the end of a silence, else an hour
-    after that message and then every four hours."""
+    """The next reminder, once a person was told to look: at the end of a silence, at once when what
+    was done did not help, else an hour after that message and then every four hours."""
     callers = [messages.get((k, episode_of(messages))) for k in (*OPENERS, Kind.ESCALATION)]
     calls = [m for m in callers if m is not None and m.done and m.urgent]
     if not calls:
@@ -152,6 +152,8 @@ def _reminder(incident: IncidentInfo, messages: Messages, policy: AlertPolicy) -
     since = [m.told_ns for m in past if m.told_ns is not None and m.told_ns >= called_ns]
     last_ns = max(since, default=called_ns)
     heard_ns = incident.silenced_until_ns
+    if incident.relapsed_at_ns is not None and incident.relapsed_at_ns > last_ns:
+        heard_ns = incident.relapsed_at_ns
     if heard_ns is None or heard_ns <= last_ns:
         heard_ns = last_ns + ns(policy.reminder_every_s if since else policy.reminder_first_s)
     return [Wanted(Kind.REMINDER, max((m.seq for m in past), default=0) + 1, heard_ns)]

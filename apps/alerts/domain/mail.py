@@ -20,6 +20,7 @@ from apps.incidents.domain.summary import telling
 
 SUBJECT_LENGTH = 78
 _RUN_LENGTH = 28
+_NEWS_NS = 1_800_000_000_000
 _WORDS = {
     FindingSeverity.PAGE: "CRITICAL",
     FindingSeverity.WARN: "WARNING",
@@ -159,6 +160,8 @@ def lead(facts: MailFacts) -> str:
     if facts.over and incident.resolved_at_ns is not None:
         lasted = duration((incident.resolved_at_ns - incident.opened_at_ns) / 1e9)
         return f"RESOLVED after {lasted}: {incident.title}"
+    if facts.kind is Kind.REMINDER and came_back(facts):
+        return f"CAME BACK, what was done did not help: {incident.title}"
     if facts.kind is Kind.REMINDER:
         open_for = duration((facts.now_ns - incident.opened_at_ns) / 1e9)
         return f"STILL OPEN after {open_for}, nobody has acknowledged: {incident.title}"
@@ -171,6 +174,12 @@ def lead(facts: MailFacts) -> str:
     if facts.seq > 0 or incident.relapsed_step is not None:
         return f"BACK after it had ended: {incident.title}"
     return incident.title
+
+
+def came_back(facts: MailFacts) -> bool:
+    """Whether a relapse is still news."""
+    since_ns = facts.incident.relapsed_at_ns
+    return since_ns is not None and facts.now_ns - since_ns < _NEWS_NS
 
 
 def severity_word(facts: MailFacts) -> str:

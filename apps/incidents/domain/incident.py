@@ -89,7 +89,8 @@ class IncidentInfo:
     owner: the user who takes care, "" for nobody. mitigated_at_ns: since when what was done about
     it is believed to help; None after a relapse. silenced_until_ns: no messages before then, None
     for not silenced, UNTIL_RESOLVED for as long as it lasts. acts: how often it was changed.
-    relapsed_step, relapsed_attempt: where it came back last, None if it never did.
+    relapsed_step, relapsed_attempt, relapsed_at_ns: where and when it came back last though
+    something was done, or in a later attempt; None if it never did.
     """
 
     id: int
@@ -122,6 +123,7 @@ class IncidentInfo:
     silence_reason: str = ""
     relapsed_step: int | None = None
     relapsed_attempt: int | None = None
+    relapsed_at_ns: int | None = None
     acts: int = 0
 
     @property

@@ -66,6 +66,7 @@ class Standing:
     reopened: int = 0
     relapsed_step: int | None = None
     relapsed_attempt: int | None = None
+    relapsed_at_ns: int | None = None
 
     @property
     def unresolved(self) -> bool:
@@ -191,7 +192,9 @@ def _reopen(now: Standing, deed: Deed) -> Standing:
 
 
 def _placed(now: Standing, deed: Deed) -> Standing:
-    return replace(now, relapsed_step=deed.step, relapsed_attempt=deed.attempt)
+    return replace(
+        now, relapsed_step=deed.step, relapsed_attempt=deed.attempt, relapsed_at_ns=deed.at_ns
+    )
 
 
 def _silence(now: Standing, deed: Deed) -> Standing:

@@ -227,6 +227,7 @@ def info_of(row: Incident) -> IncidentInfo:
         silence_reason=row.silence_reason,
         relapsed_step=row.relapsed_step,
         relapsed_attempt=row.relapsed_attempt,
+        relapsed_at_ns=row.relapsed_at_ns,
         acts=row.acts,
     )
 

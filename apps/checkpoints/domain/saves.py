@@ -158,7 +158,11 @@ def _failed(
         for _, text in save.faults
     ]
     evidence.append(_risk(good[-1] if good else None, training))
-    facts = {"failed": len(streak), "steps": [save.step for save in streak[-10:]]}
+    facts = {
+        "failed": len(streak),
+        "steps": [save.step for save in streak[-10:]],
+        "hint": evidence[-1].text,
+    }
     return _finding(FAILED, first, training, title, (loud, tuple(evidence), facts))
 
 
@@ -180,8 +184,14 @@ def _late(
         f"saves come every {usual.steps:,.0f} steps, {duration(usual.seconds)} apart;"
         f" the last one is {many(steps, 'step')} and {duration(age_s)} old"
     )
-    facts = {"at_risk_steps": steps, "at_risk_s": age_s, "usual_steps": usual.steps}
-    evidence = (Evidence(rule, last.saved_at_ns, last.step), _risk(last, training))
+    risk = _risk(last, training)
+    facts = {
+        "at_risk_steps": steps,
+        "at_risk_s": age_s,
+        "usual_steps": usual.steps,
+        "hint": risk.text,
+    }
+    evidence = (Evidence(rule, last.saved_at_ns, last.step), risk)
     return _finding(LATE, last, training, title, (loud, evidence, facts))
 
 
@@ -231,7 +241,7 @@ def _risk(last: Saved | None, training: Training) -> Evidence:
     last = last or _beginning(training)
     age_s = max(0.0, (training.event_ns - last.saved_at_ns) / _NS)
     if training.step is None:
-        return Evidence(f"a fault now would cost {duration(age_s)}", weight=0)
+        return Evidence(f"a fault now would cost {duration(age_s)}", training.event_ns, weight=0)
     steps = max(0, training.step - last.step)
     return Evidence(
         f"a fault now would cost {many(steps, 'step')} ({duration(age_s)})",

@@ -45,6 +45,7 @@ def hypotheses(
         *_hardware(findings, suspects),
         *_data(findings),
         *_reported(findings),
+        *_hinted(findings),
     ]
     found.sort(key=lambda h: -h.confidence)
     return tuple(found) or (_unknown(findings),)
@@ -136,6 +137,22 @@ def _reported(findings: Sequence[Finding]) -> list[Hypothesis]:
             test="none: it is what the script passed to run.alert()",
             confidence=0.5,
             evidence=tuple(e for f in said for e in f.evidence),
+        )
+    ]
+
+
+def _hinted(findings: Sequence[Finding]) -> list[Hypothesis]:
+    """What the watch says of a silence or of saves: no cause, but where to look, or the risk."""
+    said = [f for f in findings if f.severity is not FindingSeverity.INFO and "hint" in f.facts]
+    if not said:
+        return []
+    return [
+        Hypothesis(
+            cause="seen",
+            text=str(said[-1].facts["hint"]),
+            test="none: it is what the watch saw beside it",
+            confidence=0.1,
+            evidence=said[-1].evidence,
         )
     ]
 

@@ -68,8 +68,8 @@ class EarliestSignal:
 class Hypothesis:
     """A possible cause, the test that was made, and what speaks for and against it.
 
-    cause: learning_rate, hardware, failure, data, unknown. text: one short sentence.
-    test: what was compared, so that a person can repeat it.
+    cause: learning_rate, hardware, failure, data, reported, seen, unknown. text: one short
+    sentence. test: what was compared, so that a person can repeat it.
     """
 
     cause: str

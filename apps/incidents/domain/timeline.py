@@ -113,6 +113,14 @@ def _role_of_finding(finding: Finding, main: Finding | None, incident: IncidentI
     return Role.CASCADE
 
 
+_SAID_BY = {
+    **dict.fromkeys(FAILURE_KINDS, "log"),
+    "no_contact": "contact",
+    **dict.fromkeys(("save_failed", "save_late", "save_slow"), "checkpoint"),
+}
+"""kind -> the source of its evidence, where it is no series."""
+
+
 def _from_evidence(finding: Finding, evidence: Evidence) -> TimelineItem:
     accused = finding.rank if finding.suspects == () else finding.suspects[0].rank
     role = Role.UNKNOWN
@@ -120,7 +128,7 @@ def _from_evidence(finding: Finding, evidence: Evidence) -> TimelineItem:
         role = Role.INITIATING if evidence.rank == accused else Role.CASCADE
     return TimelineItem(
         time_ns=evidence.time_ns or finding.onset_time_ns,
-        source="log" if finding.kind in FAILURE_KINDS else "metric",
+        source=_SAID_BY.get(finding.kind, "metric"),
         text=evidence.text,
         step=evidence.step,
         rank=evidence.rank,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Any
 
 from apps.core.records import Evidence, Finding, FindingSeverity
 from apps.core.words import duration, many
@@ -45,9 +46,14 @@ def no_contact(silent: Silent, last_words: Sequence[Evidence] = ()) -> Finding:
     """
     look, silence = silent.look, silent.silence
     severity = FindingSeverity.INFO if silent.planned else FindingSeverity.PAGE
-    facts = {"since_ns": look.heard_ns, "limit_s": silence.limit_s, "usual_gap_s": silence.usual_s}
+    facts: dict[str, Any] = {
+        "since_ns": look.heard_ns,
+        "limit_s": silence.limit_s,
+        "usual_gap_s": silence.usual_s,
+        "hint": _hint(silent),
+    }
     if silent.planned:
-        facts["planned"] = silent.planned  # type: ignore[assignment]
+        facts["planned"] = silent.planned
     return Finding(
         key=key_of(silent.attempt, look.heard_ns),
         detector=DETECTOR,
@@ -75,16 +81,20 @@ def _evidence(silent: Silent) -> tuple[Evidence, ...]:
     found = [Evidence(f"nothing was received since: {usual}{pause}; {limit}", look.heard_ns)]
     if look.step is not None:
         found.append(Evidence("the newest step that was received", step=look.step, weight=0))
-    if silent.alone:
-        found.append(Evidence("other runs are heard of: the server can be reached", weight=0))
-    else:
-        text = "no other run is heard of either: see first whether the server can be reached"
-        found.append(Evidence(text, weight=0))
-    failed = "nothing says that the job failed: it may train on without being heard"
-    found.append(Evidence(failed, weight=0))
+    found.append(Evidence(_hint(silent), silent.now_ns, weight=0))
     if silent.planned:
-        found.append(Evidence(silent.planned, weight=-1))
+        found.append(Evidence(silent.planned, silent.now_ns, weight=-1))
     return tuple(found)
+
+
+def _hint(silent: Silent) -> str:
+    """What to make of it."""
+    if silent.alone:
+        return (
+            "nothing says that the job failed: it may train on without being heard; other runs are"
+            " heard of, so the server can be reached"
+        )
+    return "no other run is heard of either: see first whether the server can be reached"
 
 
 def heard_again(told: Finding, heard_ns: int, *, ended: bool, attempt: int) -> Finding:

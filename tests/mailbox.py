@@ -23,24 +23,23 @@ _A_LONG_TIME_S = 3600.0
 class Mailbox:
     """What the server took.
 
-    refuse: the next so many messages get a temporary error. stall: messages are read and never
-    answered; `entered` is set when one hangs.
+    refuse: the next so many messages get a temporary error. stall_at: this command is never
+    answered, "EHLO", "MAIL", "RCPT" or "DATA" (the message is read and not kept), or "TAKEN" (it is
+    kept); `entered` is set when one hangs.
     """
 
     received: list[EmailMessage] = field(default_factory=list)
     envelopes: list[tuple[str, list[str]]] = field(default_factory=list)
     refuse: int = 0
     offered: int = 0
-    stall: bool = False
+    stall_at: str = ""
     url: str = ""
     entered: threading.Event = field(default_factory=threading.Event)
 
     async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:
         """aiosmtpd's hook."""
         self.offered += 1
-        if self.stall:
-            self.entered.set()
-            await asyncio.sleep(_A_LONG_TIME_S)
+        await self._reached("DATA")
         if self.refuse:
             self.refuse -= 1
             return "451 try again later"
@@ -48,7 +47,37 @@ class Mailbox:
         assert isinstance(parsed, EmailMessage)
         self.received.append(parsed)
         self.envelopes.append((envelope.mail_from, envelope.rcpt_tos))
+        await self._reached("TAKEN")
         return "250 taken"
+
+    async def handle_EHLO(
+        self, server: Any, session: Any, envelope: Any, name: str, answers: list[str]
+    ) -> list[str]:
+        """aiosmtpd's hook."""
+        await self._reached("EHLO")
+        session.host_name = name
+        return answers
+
+    async def handle_MAIL(
+        self, server: Any, session: Any, envelope: Any, address: str, options: list[str]
+    ) -> str:
+        """aiosmtpd's hook."""
+        await self._reached("MAIL")
+        envelope.mail_from = address
+        return "250 OK"
+
+    async def handle_RCPT(
+        self, server: Any, session: Any, envelope: Any, address: str, options: list[str]
+    ) -> str:
+        """aiosmtpd's hook."""
+        await self._reached("RCPT")
+        envelope.rcpt_tos.append(address)
+        return "250 OK"
+
+    async def _reached(self, command: str) -> None:
+        if self.stall_at == command:
+            self.entered.set()
+            await asyncio.sleep(_A_LONG_TIME_S)
 
     def subjects(self) -> list[str]:
         """Subjects in the order of arrival."""

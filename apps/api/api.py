@@ -21,6 +21,7 @@ from apps.api.patterns import router as patterns
 from apps.api.planned import router as planned
 from apps.api.renderer import StrictJson, StrictParser
 from apps.api.runs import router as runs
+from apps.api.siblings import router as siblings
 from apps.api.stops import router as stops
 
 DESCRIPTION = """
@@ -28,8 +29,8 @@ Read what Lastgood knows, acknowledge incidents, order and follow rollbacks.
 
 **Sign in** with `Authorization: Bearer <token>` (made by `manage.py token NAME --scope read`) or
 the session cookie of a logged-in browser. Scopes: `read` for every GET, `operate` for
-acknowledgements, rollbacks and planned changes, `admin` for thresholds, rules and channels of
-alerts, `ingest` for the data doors.
+acknowledgements, rollbacks, siblings and planned changes, `admin` for thresholds, rules and
+channels of alerts, `ingest` for the data doors.
 
 **Errors** have one shape: `{"error", "where", "hint", "docs"}`. Numbers that JSON cannot write are
 the strings `"NaN"`, `"Infinity"`, `"-Infinity"`. Lists are paged by key: pass `next` as `before`.
@@ -65,5 +66,6 @@ api.add_router("", names, tags=["names"])
 api.add_router("", orders, tags=["rollback"])
 api.add_router("", patterns, tags=["logs"])
 api.add_router("", planned, tags=["planned changes"])
+api.add_router("", siblings, tags=["siblings"])
 api.add_router("", stops, tags=["stop"])
 api.add_router("", ingest, tags=["ingest"])

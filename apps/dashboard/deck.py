@@ -9,7 +9,7 @@ from typing import Any
 from django.urls import reverse
 
 from apps.checkpoints import store as checkpoints
-from apps.dashboard import figures, heatmap, lanes, series
+from apps.dashboard import figures, heatmap, lanes, series, sibling_band
 from apps.dashboard.curves import Axis, Curve, axis, step_to_time_ms, time_to_step
 from apps.dashboard.figures import Chart
 from apps.dashboard.lineage import kept_until
@@ -165,7 +165,10 @@ def _charts(scene: _Scene) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, key, hue, log in rows:
         if key and scene.curves.get(key):
-            chart = Chart(key, scene.curves[key], kept, scene.axis, hue, log, scene.ask.compare)
+            behind = sibling_band.behind(scene.run.id, scene.clock) if name == "loss" else None
+            chart = Chart(
+                key, scene.curves[key], kept, scene.axis, hue, log, scene.ask.compare, behind
+            )
             found[name] = {"name": key, **figures.line_chart(chart)}
     ranks = _rank_chart(scene)
     return {**found, "ranks": ranks} if ranks else found

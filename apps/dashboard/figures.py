@@ -23,9 +23,20 @@ NEAR_RATIO = 0.012
 
 
 @dataclass(frozen=True, slots=True)
+class Behind:
+    """A band behind the curves: low and high at x, and what it is in words."""
+
+    x: Sequence[float]
+    low: Sequence[float]
+    high: Sequence[float]
+    caption: str
+
+
+@dataclass(frozen=True, slots=True)
 class Chart:
     """What one row shows. kept: attempt -> first step given up (see lineage.py). compare: the
-    attempt that is drawn whole, in a hue of its own, to be read beside the others."""
+    attempt that is drawn whole, in a hue of its own, to be read beside the others. sibling: the
+    band in which its siblings put it."""
 
     name: str
     curves: Sequence[Curve]
@@ -34,6 +45,7 @@ class Chart:
     hue: str = "blue"
     log: bool = False
     compare: int | None = None
+    sibling: Behind | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +113,20 @@ def nonfinite_x(curve: Curve, kind: str) -> list[float]:
     if kind == "step" or not steps:
         return steps
     return cv.step_to_time_ms([curve], curve.attempt, steps) or []
+
+
+def _sibling_band(chart: Chart) -> list[_Trace]:
+    """The area in which the siblings put the curve, with a dotted upper edge."""
+    behind = chart.sibling
+    if behind is None or not behind.x:
+        return []
+    role = {"role": "sibling"}
+    lower = go.Scatter(mode="lines", line={"width": 0}, meta=role)
+    edge = {"color": "var(--green)", "width": 1, "dash": "dot"}
+    upper = go.Scatter(
+        mode="lines", line=edge, meta=role, fill="tonexty", fillcolor="var(--green-band)"
+    )
+    return [_Trace(lower, behind.x, behind.low), _Trace(upper, behind.x, behind.high)]
 
 
 def _triangles(chart: Chart) -> list[_Trace]:
@@ -174,7 +200,7 @@ def line_chart(chart: Chart) -> dict[str, Any]:
     kept, kind = chart.kept, chart.axis.kind
     cut = [p for c in chart.curves for p in cv.pieces(c, kept.get(c.attempt), kind)]
     shown, clipped = _range(chart, cut)
-    traces: list[_Trace] = []
+    traces = _sibling_band(chart)
     for piece in sorted(cut, key=lambda p: (p.kept, p.attempt)):
         traces += _band(piece, chart.hue) if piece.kept else []
         traces += [*_whiskers(piece, chart.hue), _line(piece, chart.hue)]
@@ -184,9 +210,14 @@ def line_chart(chart: Chart) -> dict[str, Any]:
     whiskers = sum(len(cv.whiskers(p)) for p in cut)
     return {
         "figure": _figure(traces, _layout(chart, shown)),
-        "caption": cv.caption(chart.curves, clipped, whiskers),
+        "caption": _caption(chart, clipped, whiskers),
         "last": newest[-1].last[-1] if newest else None,
     }
+
+
+def _caption(chart: Chart, clipped: int, whiskers: int) -> str:
+    words = cv.caption(chart.curves, clipped, whiskers)
+    return f"{words} · {chart.sibling.caption}" if chart.sibling else words
 
 
 def _range(chart: Chart, cut: Sequence[Piece]) -> tuple[Range | None, int]:

@@ -19,6 +19,7 @@ from apps.dashboard import (
     views_planned,
     views_rollback,
     views_run,
+    views_siblings,
     views_stop,
 )
 
@@ -74,6 +75,7 @@ urlpatterns = [
     path("runs/<str:key>/logs/download", views_logs.download, name="log_download"),
     path("runs/<str:key>/attempts/", views_run.attempts, name="attempts"),
     path("runs/<str:key>/checkpoints/", views_run.checkpoints, name="checkpoints"),
+    path("runs/<str:key>/siblings/", views_siblings.siblings, name="siblings"),
     path("runs/<str:key>/planned/", views_planned.planned, name="planned"),
     path(
         "runs/<str:key>/planned/<int:number>/remove/",

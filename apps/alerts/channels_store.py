@@ -92,6 +92,12 @@ def sealed() -> dict[str, str]:
     return dict(Row.objects.order_by("pk").values_list("name", "sealed")[:MAX_CHANNELS])
 
 
+def kind(channel_id: int) -> ChannelKind | None:
+    """How a channel is spoken to; None if there is no such channel."""
+    found = Row.objects.filter(pk=channel_id).values_list("kind", flat=True).first()
+    return ChannelKind(found) if found else None
+
+
 def count() -> int:
     """How many channels there are."""
     return Row.objects.count()

@@ -28,6 +28,8 @@ _CALLS: Final[dict[ChannelKind, Callable[[Note, Access], tuple[Call, ...]]]] = {
     ChannelKind.NTFY: lambda note, access: (ntfy.call(note, access),),
     ChannelKind.PAGERDUTY: pagerduty.calls,
 }
+SHARING: Final = (ChannelKind.SLACK, ChannelKind.NTFY)
+"""Read by people: what belongs together comes together. Pagers and programs get each message."""
 _REACHES: Final = {
     "public": Reach.PUBLIC,
     "private": Reach.PRIVATE,
@@ -46,6 +48,11 @@ class NotNow(AppError):
 
 class Never(AppError):
     """The channel will not take it, however often it is tried."""
+
+
+def shares(channel_id: int) -> bool:
+    """Whether messages to this channel may come together."""
+    return channels_store.kind(channel_id) in SHARING
 
 
 def send(channel_id: int, note: Note, planned_at_ns: int) -> None:

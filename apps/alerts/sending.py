@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from django.conf import settings
 from django.db import transaction
@@ -16,7 +16,7 @@ from apps.alerts.domain.bundle import Bundle, subject_to_keep
 from apps.alerts.domain.flow import FlowPolicy, Letter, Parcel
 from apps.alerts.domain.mail import MailFacts
 from apps.alerts.domain.message import ASIDE, OPENERS
-from apps.alerts.domain.note import note_of
+from apps.alerts.domain.note import note_of_all
 from apps.alerts.domain.routing import channel_id
 from apps.alerts.mailing import Advise, Candidates, Lookups, no_advice
 from apps.alerts.store import Claimed
@@ -109,7 +109,8 @@ class _Worker:
             told = self._deliver(batch, parcel)
         except delivering.Never as error:
             log.warning("alerts.failed", extra={"address": first.address, "why": error.message})
-            store.mark_failed(first, error.message)
+            for claimed in batch:
+                store.mark_failed(claimed, error.message)
             return False
         except delivering.NotNow as error:
             log.warning("alerts.not_now", extra={"address": first.address, "why": error.message})
@@ -136,13 +137,17 @@ class _Worker:
         return ready_ns is not None and ready_ns <= now_ns
 
     def _parcel(self, first: Claimed) -> Parcel:
-        """Channels are told of every message by itself: pagers and chats group by incident."""
+        """What goes with it. Of channels only those that people read share, and have no cap: a
+        chat is nobody's inbox."""
         now_ns, to = self.clock(), first.address.recipient
-        if channel_id(to) is not None:
-            return Parcel()
+        channel, policy = channel_id(to), self.policy.flow
+        if channel is not None:
+            if not delivering.shares(channel):
+                return Parcel()
+            policy = replace(policy, cap=0)
         letters = store.letters(to, now_ns)
         told = store.told(to, now_ns - timing.HOUR_NS)
-        return flow.pack(_letter(first), letters, told, now_ns, self.policy.flow)
+        return flow.pack(_letter(first), letters, told, now_ns, policy)
 
     def _further(self, first: Claimed, letters: Sequence[Letter]) -> list[Claimed]:
         if not letters:
@@ -157,7 +162,7 @@ class _Worker:
         bundle = Bundle(tuple(facts for _, facts in told), parcel.why, parcel.last_until_ns)
         channel = channel_id(batch[0].address.recipient)
         if channel is not None:
-            delivering.send(channel, note_of(bundle.first), batch[0].planned_at_ns)
+            delivering.send(channel, note_of_all(bundle), batch[0].planned_at_ns)
         else:
             self.session.hand_over(
                 mailing.build(bundle), self.policy.retry, before_retry=lambda: self._renew(batch)

@@ -219,3 +219,15 @@ def test_an_incident_that_is_over_before_its_message_resolves_and_pages_nobody(d
     assert incidents_store.get(incident_id).state == "resolved"
     _send(NOW + 2 * SECOND)
     assert {request.json["event_action"] for request in server.received} == {"resolve"}
+
+
+def test_an_answer_that_was_never_recorded_is_repeated_under_the_same_id(db, server, monkeypatch):
+    """A worker that dies between the answer and its commit: at least once, never another id."""
+    rule("pages", channel("program", "webhook", server.url(), SECRET))
+    _absorb()
+    with monkeypatch.context() as broken:
+        broken.setattr(store, "mark_sent", lambda *_: 1 / 0)
+        assert _send() == 0
+    assert _send(NOW + 60 * SECOND) == 1
+    first, second = server.received
+    assert first.headers["webhook-id"] == second.headers["webhook-id"]

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from urllib.parse import urlsplit
 
-from apps.alerts.domain import mail
+from apps.alerts.domain import bundle, mail
+from apps.alerts.domain.bundle import Bundle
 from apps.alerts.domain.mail import MailFacts
 from apps.alerts.domain.message import Kind
 from apps.core.records import FindingSeverity
 
 _NAMES = uuid.UUID("6c9a6d3e-5d4b-5a51-9d0a-4f7f1f0a9a11")
 """Where delivery ids are made from; never change it: receivers would take repeats for news."""
-MAX_LINES = 8
+MAX_LINES = 9
+MAX_TOGETHER = 20
 
 
 class Standing(StrEnum):
@@ -66,7 +68,9 @@ def note_of(facts: MailFacts) -> Note:
     incident = facts.incident
     key = f"{facts.host}/{incident.run_id}/{incident.id}/{facts.recipient}/{facts.kind}/{facts.seq}"
     ending = mail.ending(facts)
-    lines = [*([ending] if ending else []), *mail.evidence_lines(facts)]
+    lines = [ending] if ending else []
+    lines += [f"What to do: {facts.advice.sentence}"] if facts.advice else []
+    lines += mail.evidence_lines(facts)
     lines += [f"Roll back to {line}" for line in mail.candidate_lines(facts.candidates)]
     return Note(
         delivery_id=str(uuid.uuid5(_NAMES, key)),
@@ -89,6 +93,28 @@ def note_of(facts: MailFacts) -> Note:
         onset_time_ns=incident.onset_time_ns,
         opened_at_ns=incident.opened_at_ns,
         by=incident.acknowledged_by,
+    )
+
+
+def note_of_all(shared: Bundle) -> Note:
+    """Several messages as one, for chats and phones; its delivery id is that of the first."""
+    first = note_of(shared.first)
+    if len(shared.facts) == 1:
+        return first
+    items = bundle.items(shared)
+    lines = [f"{item.label} {item.run}: {item.text} {item.url}" for item in items]
+    hidden = len(lines) - MAX_TOGETHER
+    over = all(facts.over for facts in shared.facts)
+    page = any(facts.incident.page for facts in shared.facts)
+    return replace(
+        first,
+        standing=Standing.RESOLVED if over else Standing.TRIGGERED,
+        severity=FindingSeverity.PAGE if page else first.severity,
+        subject=bundle.bundle_subject(shared),
+        lead=bundle.bundle_lead(shared),
+        lines=(*lines[:MAX_TOGETHER], *([f"and {hidden} more"] if hidden > 0 else [])),
+        url=f"{shared.first.site_url}/incidents/",
+        run_key=first.run_key if len({item.run for item in items}) == 1 else "",
     )
 
 

@@ -15,3 +15,18 @@ def test_an_acknowledgement_elsewhere_shows_and_the_charts_stay(visit, site, exp
     page.wait_for_selector("#story-body:has-text('acknowledged: looking')")
     assert chart.evaluate("(node) => node.isConnected && node._fullLayout !== undefined")
     assert page.locator("#story-head").count() == 1
+
+
+def test_forms_open_by_key_and_by_the_link_of_a_message(visit, exploded):
+    page = visit().open_deck(f"/incidents/{exploded['id']}/")
+    page.keyboard.press("n")
+    page.keyboard.type("looked at it")
+    page.locator("button", has_text="Add the note").click()
+    page.wait_for_selector("#story-body:has-text('looked at it')")
+    page.goto(f"/incidents/{exploded['id']}/#silence-why")
+    page.wait_for_selector("#silence-why:focus")
+    page.keyboard.type("known")
+    page.locator("button", has_text="Silence 1 h").click()
+    page.wait_for_selector("#story-head:has-text('known')")
+    page.locator("button", has_text="End the silence").click()
+    page.wait_for_selector("#story-head:not(:has-text('Silenced'))")

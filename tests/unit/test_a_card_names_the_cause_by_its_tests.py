@@ -86,8 +86,14 @@ def test_a_pass_that_is_normal_because_the_data_were_skipped_accuses_them():
 def test_a_spike_that_healed_makes_the_data_suspect():
     made = card(healed())
     assert made.cause is not None
-    assert (made.cause.cause, made.cause.confidence) == ("data", 0.45)
+    assert (made.cause.cause, made.cause.confidence) == ("data", 0.5)
     assert made.headline == "the spike healed by itself: the data of step 350 is suspect"
+
+
+def test_healthy_siblings_hardly_clear_the_data_however_many_they_are():
+    calm = tuple(passage(run_key=f"r{n}", own=False, same_order=True) for n in range(5))
+    one, many = (card(healed(), clues=clues(passages=p)).causes[0] for p in (calm[:1], calm))
+    assert (one.cause, one.confidence, many.confidence) == ("data", 0.45, 0.45)
 
 
 def test_a_lone_rank_and_an_event_of_its_host_add_up():

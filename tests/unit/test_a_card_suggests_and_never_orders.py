@@ -133,11 +133,22 @@ def test_weights_that_were_changed_from_outside_are_gone_back_from_even_if_the_l
     assert "changed from outside" in made.advice.reason
 
 
-def test_a_failing_host_is_left_out_and_a_failing_program_is_mended():
-    host = replace(failure(), suspects=(replace(failure().suspects[0], fault_class="xid"),))
-    assert moved(card(host, candidates=(candidate(100),))) == ("roll back", 100)
-    assert card(host).exclude == ("gpu-b02",)
-    assert (card(failure()).advice.move, card(failure()).exclude) == ("fix first", ())
+@pytest.mark.parametrize(
+    ("fault", "move", "exclude"),
+    [
+        ("xid_79", "roll back", ("gpu-b02",)),
+        ("hang_no_error", "roll back", ("gpu-b02",)),
+        ("exit_sigterm", "roll back", ()),
+        ("xid_13", "fix first", ()),
+        ("py_exception", "fix first", ()),
+    ],
+)
+def test_a_failing_host_is_left_out_and_a_failing_program_is_mended(fault, move, exclude):
+    told = failure()
+    named = replace(told, suspects=(replace(told.suspects[0], fault_class=fault),))
+    made = card(named, candidates=(candidate(100),))
+    assert moved(made) == (move, 100)
+    assert made.exclude == exclude
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from apps.incidents.domain.faults import from_outside, of_host
 from apps.incidents.domain.shape import Shape
 from apps.incidents.domain.suggestion import (
     Advice,
@@ -11,8 +12,8 @@ from apps.incidents.domain.suggestion import (
     Move,
     early,
     exclude_of,
+    fault_of,
     made,
-    of_hardware,
 )
 
 
@@ -28,13 +29,17 @@ def _hardware(case: Case) -> Advice:
 
 
 def _failure(case: Case) -> Advice:
-    if not of_hardware(case):
-        reason = "The program ended by an error of its own, and a restart meets it again."
-        return made(case, Move.FIX_FIRST, reason, "Read the first failure below.")
-    hosts = ", ".join(exclude_of(case))
-    repair = f"Exclude {hosts} from the next start." if hosts else ""
-    reason = "The job is dead and its state is whole: start again at the newest checkpoint."
-    return made(case, Move.ROLL_BACK, reason, repair)
+    fault = fault_of(case)
+    if of_host(fault):
+        hosts = ", ".join(exclude_of(case))
+        repair = f"Exclude {hosts} from the next start." if hosts else ""
+        reason = "The job is dead and its state is whole: start again at the newest checkpoint."
+        return made(case, Move.ROLL_BACK, reason, repair)
+    if from_outside(fault):
+        reason = "The job was ended from outside and its state is whole: start it again."
+        return made(case, Move.ROLL_BACK, reason)
+    reason = "The program ended by an error of its own, and a restart may meet it again."
+    return made(case, Move.FIX_FIRST, reason, "Read the first failure below.")
 
 
 def _learning_rate(case: Case) -> Advice:

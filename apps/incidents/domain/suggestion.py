@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from apps.core.records import Candidate
 from apps.incidents.domain.checks import Scene
+from apps.incidents.domain.faults import of_host
 from apps.incidents.domain.practice import Practice, practice_for
 from apps.incidents.domain.weigh import UNKNOWN, Suspicion
 
@@ -119,19 +120,15 @@ def age(case: Case) -> int:
     return 0 if newest is None or onset is None else max(0, newest - onset)
 
 
-_SOFT = ("py_exception", "oom", "config", "assert", "early_exit", "data")
-
-
-def of_hardware(case: Case) -> bool:
-    """Whether the fault that was seen first is none of the program's own."""
+def fault_of(case: Case) -> str:
+    """The fault class of the first suspect, "" without one."""
     suspects = case.scene.incident.suspects
-    fault = suspects[0].fault_class if suspects else ""
-    return bool(fault) and not any(word in fault for word in _SOFT)
+    return suspects[0].fault_class if suspects else ""
 
 
 def exclude_of(case: Case) -> tuple[str, ...]:
     """The suspected hosts, when hardware is the cause; () otherwise."""
-    if case.name != "hardware" and not (case.name == "failure" and of_hardware(case)):
+    if case.name != "hardware" and not (case.name == "failure" and of_host(fault_of(case))):
         return ()
     suspects = case.scene.incident.suspects
     named = [s.node for s in suspects if s.node and s.confidence >= 0.5]

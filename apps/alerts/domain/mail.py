@@ -201,7 +201,8 @@ def evidence_lines(facts: MailFacts) -> list[str]:
     """What speaks for it: the cause, the earliest signal, the first suspects, what the detector
     saw; every text once, and not the rule."""
     incident, rule = facts.incident, rule_of(facts)
-    lines = [f"Cause: {incident.cause_hint}"]
+    cause = facts.advice.cause if facts.advice else ""
+    lines = [f"Cause: {cause or incident.cause_hint}"]
     lines += _texts(incident.hypotheses[0].evidence) if incident.hypotheses else []
     lines += _signal_line(incident)
     for suspect in incident.suspects[:2]:

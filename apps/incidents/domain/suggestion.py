@@ -48,7 +48,8 @@ class Advice:
     """A suggestion. reason: one sentence. target: the checkpoint to go back to, None without one.
 
     repair: what to change before or with it, "" if nothing is known to change. practice: who did
-    so in such a case, None if nobody is known.
+    so in such a case, None if nobody is known. cause: what it rests on, in words, "" if none is
+    likely.
     """
 
     move: Move
@@ -56,6 +57,7 @@ class Advice:
     target: Candidate | None = None
     repair: str = ""
     practice: Practice | None = None
+    cause: str = ""
 
     @property
     def short(self) -> str:
@@ -106,7 +108,7 @@ def made(case: Case, move: Move, reason: str, repair: str = "") -> Advice:
         reason = f"{reason} No whole checkpoint before the onset is left to go back to."
     ended = case.scene.incident.resolution not in ("", "closed")
     practice = None if ended else practice_for(move.value, case.scene.shape, case.name)
-    return Advice(move, reason, target, repair, practice)
+    return Advice(move, reason, target, repair, practice, case.cause.text if case.cause else "")
 
 
 def early(case: Case, policy: AdvicePolicy = DEFAULT_POLICY) -> bool:

@@ -31,10 +31,16 @@ COUNTS = ChangePolicy(ratio=1.03)
 
 
 class Track(msgspec.Struct):
-    """last: the value of the row before. deltas: absolute changes of the last rows."""
+    """last: the value of the row before. deltas: absolute changes of the last rows. anchors: the
+    value every ANCHOR_ROWS rows, of the last ANCHORS of them."""
 
     last: float | None = None
     deltas: list[float] = []
+    anchors: list[float] = []
+
+
+ANCHOR_ROWS = 50
+ANCHORS = 6
 
 
 def jump(track: Track, value: float, policy: ChangePolicy) -> float | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import msgspec
 
 from apps.core.words import number
-from apps.metrics.domain.changes import ChangePolicy, Track, jump
+from apps.metrics.domain.changes import ANCHOR_ROWS, ANCHORS, ChangePolicy, Track, jump
 from apps.metrics.domain.planned import PlannedChange
 from apps.metrics.domain.train_row import TrainRow
 
@@ -162,6 +162,18 @@ class Context:
             if -2 <= row - change.row <= reach.get(change.series, policy.count_reach_rows)
         ]
 
+    def drifted(self, row: int) -> list[Change]:
+        """The series that have moved little by little over the last 300 rows, as one change each:
+        a curriculum without stages, a batch or a sequence that grows with every row."""
+        found = []
+        for series, track in self.state.tracks.items():
+            if series == "lr" or not track.anchors or track.last is None:
+                continue
+            before, after = track.anchors[0], track.last
+            if abs(after - before) > (self._counts.ratio - 1) * max(abs(before), abs(after)):
+                found.append(Change(series, 0, row, before, after))
+        return found
+
     def _rate(self, lr: float, step: int, at: int) -> None:
         state, policy = self.state, self._policy
         before = jump(state.tracks.setdefault("lr", Track()), lr, self._rates)
@@ -196,6 +208,8 @@ class Context:
         if not math.isfinite(value):
             return
         track = self.state.tracks.setdefault(series, Track())
+        if at % ANCHOR_ROWS == 0:
+            track.anchors = [*track.anchors[1 - ANCHORS :], value]
         if value == track.last and len(track.deltas) >= self._counts.history_rows:
             return
         before = jump(track, value, self._counts)

@@ -125,6 +125,11 @@ class Episode(msgspec.Struct):
         """The last three distances over the first three of the last ten."""
         return self.median(3) / (median(self.recent[:3]) or self.scale)
 
+    def spread(self) -> float:
+        """The furthest of the last ten rows over the nearest; infinite if one is not out at all."""
+        nearest = min(self.recent)
+        return max(self.recent) / nearest if nearest > 0 else math.inf
+
     def ratio(self, rows: int) -> float | None:
         """New level over old, None if either is not above 0."""
         now = self.level + self.direction * self.median(rows)

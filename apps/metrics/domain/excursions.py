@@ -169,17 +169,18 @@ class Excursions:
             excess=episode.excess(5),
             share=share,
             growth=episode.growth(),
+            spread=episode.spread(),
             upwards=episode.direction > 0,
         )
         changes = scene.context.near(episode.opened_row)
         why = explain.reason(shift, changes, scene.planned, policy)
-        if why is not None or episode.direction < 0:
+        if why is not None:
             return why
-        factor = explain.factor_of_sum(ratio, scene.grad_ratio, policy)
-        if factor is not None:
-            text = f"loss and gradient norm are both {factor:g} times as large"
+        factor = explain.factor_of_sum(shift, scene.grad_ratio, policy)
+        if factor is not None and not scene.context.rate_beyond():
+            text = f"it is {factor:g} times what it was, like a sum over a batch of another size"
             return Reason(text, reports.GUESS, unit=True)
-        warming = scene.context.warming_up(scene.row)
+        warming = episode.direction > 0 and scene.context.warming_up(scene.row)
         return WARM_UP if warming and share < policy.warm_up_share else None
 
     def _rules(self, episode: Episode) -> EpisodePolicy:

@@ -23,7 +23,7 @@ class ExplainPolicy:
     data_share, plan_share, warm_up_share: of all that was learnt so far; data_share_at_once: of a
     shift that is largest in its first rows (growth below at_once_growth). growth: the last rows
     over the first ones, asked where the shift takes back `growth_share`. slow_rows: how long before
-    a slow rise a change may lie. round_tolerance, grad_low, grad_high: see `factor_of_sum`.
+    a slow rise a change may lie. flat, round_*, grad_*: see `factor_of_sum`.
 
     Source: small trainings of `bench spikes` (the half with even numbers): plans stay below half of
     each share; explosions inside warm-up take back more than half of what was learnt.
@@ -41,6 +41,8 @@ class ExplainPolicy:
     growth_share: float = 0.25
     slow_rows: int = 250
     round_tolerance: float = 0.09
+    round_tolerance_alone: float = 0.04
+    flat: float = 1.6
     grad_low: float = 0.85
     grad_high: float = 1.4
 
@@ -48,13 +50,15 @@ class ExplainPolicy:
 @dataclass(frozen=True, slots=True)
 class Shift:
     """A shift of the loss. ratio: new level over old, None if either is not above 0. excess: of
-    what there is to lose. share: of what was learnt. growth: last rows over first rows."""
+    what there is to lose. share: of what was learnt. growth: last rows over first rows.
+    spread: furthest row over nearest."""
 
     step: int
     ratio: float | None
     excess: float
     share: float
     growth: float
+    spread: float = 1.0
     upwards: bool = True
 
 
@@ -92,16 +96,16 @@ def reason(
     return _by_plan(shift, planned, policy)
 
 
-def slow_reason(share: float, step: int, scene: Scene, policy: ExplainPolicy) -> Reason | None:
-    """What explains a slow rise of the loss by a share of what was learnt, that began at `step`."""
-    context = scene.context
-    shift = Shift(step=step, ratio=None, excess=share, share=share, growth=1.0)
+def slow_reason(shift: Shift, scene: Scene, policy: ExplainPolicy) -> Reason | None:
+    """What explains a slow rise of the loss."""
+    context, share = scene.context, shift.share
     if context.warming_up(scene.row):
         return WARM_UP if share < policy.warm_up_share else None
     if context.rewarmed() and share < policy.rate_share:
         return REWARMED
     recent = [c for c in context.state.changes if c.row > scene.row - policy.slow_rows]
-    return reason(shift, reversed(recent), scene.planned, policy)
+    changes = [*reversed(recent), *context.drifted(scene.row)]
+    return reason(shift, changes, scene.planned, policy)
 
 
 def gradient_reason(ratio: float, scene: Scene, policy: ExplainPolicy) -> Reason | None:
@@ -124,19 +128,30 @@ def _by_plan(
     return None
 
 
-def factor_of_sum(ratio: float | None, grad_ratio: float, policy: ExplainPolicy) -> float | None:
-    """The round factor by which loss and gradient norm both grew, None if they did not.
+def factor_of_sum(shift: Shift, grad_ratio: float, policy: ExplainPolicy) -> float | None:
+    """The round factor by which a loss changed from one row to the next, None if it did not.
 
-    The mark of a loss that is a sum over the batch, when nobody logs the batch: 2, 3, 4, 6, 8
-    or 16 times as much from one row to the next. The norm of a sum grows by a factor between its
-    root (noise) and itself (signal). grad_ratio: 0.0 if not known, which says nothing.
+    The mark of a loss that is a sum over the batch, when nobody logs the batch: it stays at 2, 3,
+    4, 6, 8 or 16 times what it was, or at the inverse. The gradient norm of a sum changes by a
+    factor between its root (noise) and itself (signal). grad_ratio: how many times its usual value
+    it is; 0.0: not logged, then only powers of 2 count, and must fit better.
     """
-    if ratio is None or grad_ratio <= 0:
+    if shift.ratio is None or shift.spread > policy.flat:
         return None
-    nearest = min((2.0, 3.0, 4.0, 6.0, 8.0, 16.0), key=lambda r: abs(math.log(ratio / r)))
-    fits = abs(math.log(ratio / nearest)) < policy.round_tolerance
-    low, high = policy.grad_low * math.sqrt(nearest), policy.grad_high * nearest
-    return nearest if fits and low < grad_ratio < high else None
+    up = max(shift.ratio, 1 / shift.ratio)
+    nearest = min(ROUND if grad_ratio > 0 else POWERS, key=lambda r: abs(math.log(up / r)))
+    tolerance = policy.round_tolerance if grad_ratio > 0 else policy.round_tolerance_alone
+    if abs(math.log(up / nearest)) > tolerance:
+        return None
+    if grad_ratio > 0:
+        grads = grad_ratio if shift.ratio > 1 else 1 / grad_ratio
+        if not policy.grad_low * math.sqrt(nearest) < grads < policy.grad_high * nearest:
+            return None
+    return nearest if shift.ratio > 1 else 1 / nearest
+
+
+ROUND = (2.0, 3.0, 4.0, 6.0, 8.0, 16.0)
+POWERS = (2.0, 4.0, 8.0, 16.0)
 
 
 def _by_count(shift: Shift, change: Change, policy: ExplainPolicy) -> bool:

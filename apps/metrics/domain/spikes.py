@@ -16,7 +16,7 @@ from apps.core.records import Finding
 from apps.metrics.domain import gaps, numerics, plateau, reports
 from apps.metrics.domain.context import Context, ContextState, Scene
 from apps.metrics.domain.excursions import Excursions, ExcursionState
-from apps.metrics.domain.explain import Reason, gradient_reason, slow_reason
+from apps.metrics.domain.explain import Reason, Shift, gradient_reason, slow_reason
 from apps.metrics.domain.gaps import GapState
 from apps.metrics.domain.gradients import GradientState, GradientTest
 from apps.metrics.domain.numerics import NumericsState
@@ -206,11 +206,17 @@ class SpikeDetector:
             self._teller.open("slow", row, fresh, change)
 
     def _slow_reason(self, test: SlowTest) -> Reason | None:
-        above = test.median() - (test.state.best or 0.0)
-        band = self._excursions.now()
-        share = above / max(band.learnt, band.reach) if band else 0.0
-        policy = self.policy.explain
-        return slow_reason(share, test.state.since_step, self._scene, policy)
+        band, best, now = self._excursions.now(), test.state.best or 0.0, test.median()
+        if band is None:
+            return None
+        shift = Shift(
+            step=test.state.since_step,
+            ratio=now / best if best > 0 else None,
+            excess=(now - best) / band.reach,
+            share=(now - best) / max(band.learnt, band.reach),
+            growth=1.0,
+        )
+        return slow_reason(shift, self._scene, self.policy.explain)
 
     def _plateau(self, row: TrainRow) -> None:
         state, mark = self.state.plateau, self._teller.marks.get("plateau")

@@ -108,7 +108,7 @@ def test_no_plan_explains_losses_that_are_no_numbers():
 def test_a_sum_that_nobody_logged_the_batch_of_is_a_warning_with_its_guess():
     (found,) = told(scaled(2.0, grads=2**0.6))
     assert (found.kind, found.severity) == ("level_shift", "warn")
-    assert "both 2 times as large" in found.facts["guess"]
+    assert "2 times what it was" in found.facts["guess"]
 
 
 def test_the_same_jump_with_a_wild_gradient_pages():
@@ -124,3 +124,22 @@ def test_a_bulge_in_warm_up_is_silent_and_an_explosion_in_it_pages():
 
     assert [f for f in told(curve_rows(humped)) if f.page] == []
     assert [f.kind for f in told(curve_rows(exploded)) if f.page] == ["explosion"]
+
+
+def test_a_smaller_sum_that_nobody_logged_the_batch_of_is_a_warning():
+    (found,) = told(scaled(0.25, grads=0.3))
+    assert (found.kind, found.severity) == ("level_shift", "warn")
+
+
+@pytest.mark.parametrize("series", ["data_mixture", "sequence_length"])
+def test_a_curriculum_without_stages_explains_a_slow_rise(series):
+    curve = healthy(1_200, seed=3, outliers=False)
+    ramp = np.clip((np.arange(1_200) - 500) / 500, 0, 1)
+    curve.loss[:] *= 1 + 0.3 * ramp
+    rows = curve_rows(curve)
+    silent = [replace(r, **{series: 100 + 400 * ramp[r.step]}) for r in rows]
+
+    assert [f.kind for f in told(rows) if f.page] == ["slow_divergence"]
+    (found,) = told(silent)
+    assert (found.kind, found.severity) == ("slow_divergence", "info")
+    assert found.facts["planned"].startswith(series.replace("_", " "))

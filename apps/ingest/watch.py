@@ -66,6 +66,19 @@ def look(now_ns: int) -> int:
     An outage of ours is no silence of theirs: after missed looks every silence counts from now on,
     and nothing that arrived but is not written yet is taken for silence.
     """
+    scene, learned = _learn(now_ns)
+    seen = _judged(learned, scene)
+    told = sum(_tell_safely(one.run, scene) for one in seen if one.wanted != one.run.told)
+    done = [s.run for s in seen if contact.given_up(s.run.look, scene.clock)]
+    # What was told of one that has ended is taken back first, by this look or the next.
+    done = [run for run in done if not (run.look.ended and run.told)]
+    if done:
+        contact_store.look_away({run.run_id: run.look.heard_ns for run in done})
+    return told
+
+
+def _learn(now_ns: int) -> tuple[_Round, list[_Seen]]:
+    """Reads all watched runs and keeps what they teach, in one transaction; one look at a time."""
     waiting_ns = stream.backlog().oldest_ns
     with transaction.atomic():
         clock = _clock(now_ns, now_ns if waiting_ns is None else waiting_ns)
@@ -73,17 +86,12 @@ def look(now_ns: int) -> int:
         found = contact_store.watched()
         scene = _scene(found, clock, now_ns)
         seen = [_learned(run, scene) for run in found]
-        news = [(s.run.run_id, s.run.rhythm, s.silence) for s, was in zip(seen, found, strict=True)
-                if s.run.rhythm is not was.rhythm or s.silence.limit_s != was.limit_s]  # fmt: skip
-        contact_store.save_rhythms(news)
-    seen = _judged(seen, scene)
-    told = sum(_tell_safely(one, scene) for one in seen if one.wanted != one.run.told)
-    done = [s.run for s in seen if contact.given_up(s.run.look, clock)]
-    # What was told of one that has ended is taken back first, by this look or the next.
-    done = [run for run in done if not (run.look.ended and run.told)]
-    if done:
-        contact_store.look_away({run.run_id: run.look.heard_ns for run in done})
-    return told
+        contact_store.save_rhythms(
+            (after.run.run_id, after.run.rhythm, after.silence)
+            for after, before in zip(seen, found, strict=True)
+            if after.run.rhythm is not before.rhythm or after.silence.limit_s != before.limit_s
+        )
+    return scene, seen
 
 
 def _clock(now_ns: int, written_ns: int) -> WatchClock:
@@ -159,36 +167,37 @@ def _saves(run: Watched, saved: Sequence[saves.Saved]) -> list[Finding]:
     return saves.judge(saved, training)
 
 
-def _tell_safely(seen: _Seen, scene: _Round) -> bool:
+def _tell_safely(run: Watched, scene: _Round) -> bool:
     """One run that makes trouble keeps no other from being told."""
     try:
-        return _tell(seen, scene)
+        return _tell(run.run_id, scene)
     except SERVER_TROUBLE:
         raise
     except Exception:
-        log.exception("watch.failed", extra={"run": seen.run.key})
+        log.exception("watch.failed", extra={"run": run.key})
         return False
 
 
-def _tell(seen: _Seen, scene: _Round) -> bool:
-    """Opens and closes findings of a run, all or nothing; False if something came in between."""
-    run = seen.run
+def _tell(run_id: int, scene: _Round) -> bool:
+    """Opens and closes findings of a run, all or nothing; False if there is no news after all.
+
+    Judged again under the lock of the run: it may have been heard of since the look.
+    """
     with transaction.atomic():
-        runs.lock_run(run.run_id)
-        again = contact_store.watched_run(run.run_id)
-        if again is None or (again.look, again.told, again.attempt) != _said(run):
+        runs.lock_run(run_id)
+        run = contact_store.watched_run(run_id)
+        if run is None:
+            return False
+        seen = _judged([_learned(run, scene)], scene)[0]
+        if seen.wanted == run.told:
             return False
         changes = []
         for attempt, findings in _news(seen, scene).items():
-            changes += incidents.absorb(run.run_id, attempt, findings, scene.now_ns)
+            changes += incidents.absorb(run_id, attempt, findings, scene.now_ns)
         alerts.plan(changes, scene.now_ns)
-        contact_store.save_told(run.run_id, seen.wanted)
+        contact_store.save_told(run_id, seen.wanted)
     live.publish(run.key, step=None, what=("incidents",))
     return True
-
-
-def _said(run: Watched) -> tuple[contact.Look, Mapping[str, str], int]:
-    return run.look, run.told, run.attempt
 
 
 def _news(seen: _Seen, scene: _Round) -> dict[int, list[Finding]]:

@@ -68,12 +68,8 @@ def note_start(run_id: int, heard_ns: int) -> None:
 
 
 def watched() -> list[Watched]:
-    """The watched runs that nobody is writing for right now, locked until the transaction ends.
-
-    A run that is being written for is in contact: the next look will see it. At most MAX_WATCHED.
-    -- uses ix_watched, primary keys
-    """
-    sql = f"{_WATCHED} WHERE c.watched ORDER BY c.run_id LIMIT %s FOR UPDATE OF c SKIP LOCKED"
+    """The watched runs, at most MAX_WATCHED. -- uses ix_watched, primary keys"""
+    sql = f"{_WATCHED} WHERE c.watched ORDER BY c.run_id LIMIT %s"
     return [_row(row) for row in query(sql, [MAX_WATCHED])]
 
 
@@ -96,7 +92,11 @@ def _read(value: Any) -> Any:
 
 
 def save_rhythms(learned: Iterable[tuple[int, Rhythm, Silence]]) -> None:
-    """What was learned of runs that `watched` has locked, in one statement."""
+    """What one watch has learned, in one statement. Only a watch writes it, one at a time.
+
+    A run that is being written for right now is left out: a writer must not wait for this, nor this
+    for a writer. The next look learns it.
+    """
     rows = [
         (run_id, msgspec.json.encode(rhythm).decode(), silence.limit_s, silence.usual_s)
         for run_id, rhythm, silence in learned
@@ -105,8 +105,11 @@ def save_rhythms(learned: Iterable[tuple[int, Rhythm, Silence]]) -> None:
         execute(
             "UPDATE runs_contact c SET rhythm = n.rhythm, limit_s = n.limit_s, usual_s = n.usual_s"
             " FROM unnest(%s::bigint[], %s::jsonb[], %s::float8[], %s::float8[])"
-            "   AS n (run_id, rhythm, limit_s, usual_s) WHERE c.run_id = n.run_id",
-            [list(column) for column in zip(*rows, strict=True)],
+            "   AS n (run_id, rhythm, limit_s, usual_s)"
+            " JOIN (SELECT run_id FROM runs_contact WHERE run_id = ANY(%s) ORDER BY run_id"
+            "        FOR UPDATE SKIP LOCKED) AS free USING (run_id)"
+            " WHERE c.run_id = n.run_id",
+            [*(list(column) for column in zip(*rows, strict=True)), [row[0] for row in rows]],
         )
 
 

@@ -171,6 +171,19 @@ def test_one_run_that_cannot_be_told_of_keeps_no_other_from_it(run, monkeypatch)
     assert (told(run), told(other)) == ([], [("no_contact", "open")])
 
 
+def test_a_run_that_is_heard_of_during_the_look_is_not_silent(run, monkeypatch):
+    real = runs.lock_run
+
+    def lock(run_id):
+        contact_store.note(run_id, at(1_199))
+        real(run_id)
+
+    looks(600, 850)
+    monkeypatch.setattr(runs, "lock_run", lock)
+    assert watch.look(at(900)) == 0
+    assert told(run) == []
+
+
 def test_a_look_costs_a_fixed_number_of_statements(run, django_assert_num_queries):
     others = [a_run(f"other{n}") for n in range(20)]
     for run_id in others:

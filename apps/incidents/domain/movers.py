@@ -16,6 +16,8 @@ LOSS_KINDS = frozenset({
 })  # fmt: skip
 """Findings about the loss itself: what a layer can be ahead of."""
 MAX_KEPT = 200
+SHOWN = 6
+"""Movers a page lists before it folds the rest away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,11 @@ class Mover:
         """Whether it moved behind the anchor: a consequence."""
         return self.lead_steps < 0
 
+    @property
+    def delay_steps(self) -> int:
+        """How long behind the anchor it moved."""
+        return -self.lead_steps
+
 
 @dataclass(frozen=True, slots=True)
 class Movers:
@@ -94,6 +101,26 @@ class Movers:
     def kept(self) -> int:
         """How many are listed."""
         return len(self.items)
+
+    @property
+    def first_ones(self) -> tuple[Mover, ...]:
+        """The first SHOWN, of those ahead of the loss where it is the loss they are ahead of."""
+        return (self.ahead if self.by_loss else self.items)[:SHOWN]
+
+    @property
+    def other_ones(self) -> tuple[Mover, ...]:
+        """Those that follow the first."""
+        return (self.ahead if self.by_loss else self.items)[SHOWN:]
+
+    @property
+    def late_ones(self) -> tuple[Mover, ...]:
+        """Those behind the loss; behind an onset without one they are part of the story."""
+        return self.behind if self.by_loss else ()
+
+    @property
+    def longest(self) -> int:
+        """The longest lead in steps, at least 1."""
+        return max((item.lead_steps for item in self.items), default=1) or 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -257,6 +257,8 @@ def _seek(
     if move is not None:
         start = (anchor.step, anchor.time_ns)
         signal = as_signal(move, move.time_ns, start, more=moved_with(moves, move))
+        if anchor.step != onset[0]:
+            signal = replace(signal, ahead_of=anchor.words)
     look_again = next_look(anchor.step, scene.newest_step or anchor.step)
     return store.save_earliest(scene.run_id, incident_id, signal, look_again)
 

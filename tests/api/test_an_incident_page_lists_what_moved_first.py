@@ -44,7 +44,8 @@ def test_the_first_is_highlighted_and_those_after_the_loss_are_apart(card):
     assert "leads count from the loss, step 1,001" in text
     assert html.count('class="first"') == 1
     expected = (
-        "layers.&lt;3&gt;", "Layer 4, activation max", "rank 5", "1 that moved after the loss",
+        "layers.&lt;3&gt;", "Layer 4, activation max", "Rank 5, local loss",
+        "1 that moved after the loss",
         "Layer 2, grad norm",
     )  # fmt: skip
     order = [text.index(words) for words in expected]

@@ -37,10 +37,15 @@ def test_the_first_to_move_is_first_and_layers_come_before_the_job():
 
 
 def test_a_mover_says_layer_statistic_rank_and_lead_in_time():
-    (one,) = listed(move("act_max/layers.4", 985, rank=5, before=2.0, value=9.0)).items
-    assert (one.layer, one.statistic, one.rank) == ("layer 4", "activation max", 5)
+    (one,) = listed(move("act_max/layers.4", 985, before=2.0, value=9.0)).items
+    assert (one.layer, one.statistic, one.rank) == ("layer 4", "activation max", None)
     assert (one.words, one.lead_s) == ("layer 4, activation max", 16.0)
     assert (one.before, one.value, one.z) == (2.0, 9.0, 9.0)
+
+
+def test_of_a_series_of_ranks_the_rank_is_named():
+    (one,) = listed(move("rank/local_loss", 985, rank=5)).items
+    assert (one.rank, one.words) == (5, "rank 5, local loss")
 
 
 def test_a_value_that_is_no_number_is_none():

@@ -31,7 +31,7 @@ def test_of_two_layers_the_one_farther_out_wins():
     assert first_move(moves, ONSET) == moves[1]
 
 
-@pytest.mark.parametrize("step", [700, 1002])
+@pytest.mark.parametrize("step", [600, 1002])
 def test_a_move_long_ago_or_after_the_onset_is_another_story(step):
     assert first_move([move("act_max/layers.4", step, 7.0)], ONSET) is None
 

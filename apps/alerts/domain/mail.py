@@ -246,7 +246,8 @@ def _signal_line(incident: IncidentInfo) -> list[str]:
     signal = incident.earliest_signal
     if signal is None:
         return []
-    ahead = f"{many(signal.lead_steps, 'step')} ({duration(signal.lead_s)}) before the onset"
+    ahead = f"{many(signal.lead_steps, 'step')} ({duration(signal.lead_s)})"
+    ahead += f" before the {signal.ahead_of}"
     where = f"Earliest signal: {signal.named} at step {signal.step:,}"
     return [f"{where}, {ahead}" if signal.lead_steps else where]
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from apps.incidents.domain.incident import EarliestSignal
 from apps.metrics.domain.layer_keys import LayerKey
 from apps.metrics.domain.layer_statistics import BY_SLUG
+from apps.metrics.domain.roles import in_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,11 @@ class Move:
     time_ns: int = 0
     before: float = math.nan
     value: float = math.nan
+
+
+def spoken(move: Move) -> str:
+    """The series in words, "" where they say no more than its name."""
+    return move.words if move.rank is None else f"rank {move.rank}, {in_words(move.series)}"
 
 
 def move_of(series: str, step: int, z: float, layer: LayerKey | None) -> Move:
@@ -90,7 +96,7 @@ def as_signal(move: Move, time_ns: int, onset: tuple[int, int], *, more: int = 0
         time_ns=time_ns,
         layer=move.layer,
         rank=move.rank,
-        words=move.words,
+        words=spoken(move),
         lead_steps=onset[0] - move.step,
         lead_s=max(0.0, (onset[1] - time_ns) / 1e9),
         more=more,

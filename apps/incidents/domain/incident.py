@@ -40,8 +40,9 @@ class EarliestSignal:
 
     layer: the place its name speaks of ("layer 4"), None for a whole-job series. words: the name
     in words ("layer 4, mlp.up_proj, grad norm"), "" where that says no more than the series.
-    lead_steps, lead_s: how long before the onset it moved; 0 when it moved with it. more: so many
-    other layers moved at the same step (other series, if this is a whole-job one).
+    lead_steps, lead_s: how long ahead it was; 0 when it moved with it. ahead_of: "onset", or "loss"
+    where the loss moved later than the incident began. more: so many other layers moved at the same
+    step (other series, if this is a whole-job one).
     """
 
     series: str
@@ -53,6 +54,7 @@ class EarliestSignal:
     lead_s: float = 0.0
     more: int = 0
     words: str = ""
+    ahead_of: str = "onset"
 
     @property
     def named(self) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from apps.core.records import Finding
 from apps.incidents.domain.correlate import healed, loudness
-from apps.incidents.domain.earliest import Move
+from apps.incidents.domain.earliest import Move, spoken
 
 LOSS_KINDS = frozenset({
     "explosion", "slow_divergence", "level_shift", "loss_drop", "nonfinite", "plateau", "outlier",
@@ -169,7 +169,7 @@ def _mover(move: Move, anchor: Anchor) -> Mover:
         series=move.series,
         step=move.step,
         time_ns=move.time_ns,
-        words=move.words or move.series,
+        words=spoken(move) or move.series,
         lead_steps=anchor.step - move.step,
         lead_s=(anchor.time_ns - move.time_ns) / 1e9,
         layer=move.layer,

@@ -149,7 +149,7 @@ def _from_signal(incident: IncidentInfo) -> list[TimelineItem]:
     if signal is None:
         return []
     steps = many(signal.lead_steps, "step")
-    lead = f", {steps} before the onset" if signal.lead_steps else ""
+    lead = f", {steps} before the {signal.ahead_of}" if signal.lead_steps else ""
     return [
         TimelineItem(
             time_ns=signal.time_ns,

@@ -156,7 +156,8 @@ def _summary(account: Account, now_ns: int) -> list[str]:
     signal = incident.earliest_signal
     first = ""
     if signal is not None:
-        lead = f", {many(signal.lead_steps, 'step')} before the onset" if signal.lead_steps else ""
+        steps = f", {many(signal.lead_steps, 'step')} before the {signal.ahead_of}"
+        lead = steps if signal.lead_steps else ""
         first = f"- first to move: {plain(signal.named)} at step {signal.step:,}{lead}"
     onset = "" if incident.onset_step is None else f"step {incident.onset_step:,}, "
     lines = [

@@ -36,7 +36,7 @@ Event = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class _Series:
+class Series:
     """rows: numbered 0, 1, ... in file order, since steps may repeat. steps: as logged.
     names: role -> column."""
 
@@ -50,7 +50,7 @@ def run(options: BenchOptions) -> BenchReport:
     """Rows per CPU second, precision, recall and false alarms per 10,000 rows."""
     series = _from_folder(options.data) if options.data else _made_up()
     started = time.process_time()
-    alarms = {name: _alarms(one) for name, one in series.items()}
+    alarms = {name: alarms_of(one) for name, one in series.items()}
     cpu_s = time.process_time() - started
     score = spike_score.score({n: (s.steps, s.label) for n, s in series.items()}, alarms)
     rows = sum(len(one.rows) for one in series.values())
@@ -65,7 +65,7 @@ def run(options: BenchOptions) -> BenchReport:
     return BenchReport(("what", "value"), tuple(table), figures, details=predictions)
 
 
-def _alarms(series: _Series) -> list[Alarm]:
+def alarms_of(series: Series) -> list[Alarm]:
     """The paging findings in the order in which they were raised, each once.
 
     Where the steps go backwards the job went on from a checkpoint: another attempt.
@@ -90,7 +90,7 @@ def _starts(steps: Sequence[int]) -> list[int]:
 
 
 def _predictions(
-    series: Mapping[str, _Series], alarms: Mapping[str, list[Alarm]]
+    series: Mapping[str, Series], alarms: Mapping[str, list[Alarm]]
 ) -> dict[str, list[dict[str, Any]]]:
     return {
         name: [
@@ -107,7 +107,7 @@ def _predictions(
     }
 
 
-def _made_up() -> dict[str, _Series]:
+def _made_up() -> dict[str, Series]:
     found = {}
     for name, curve in loss_curves.family().items():
         event = {
@@ -117,17 +117,17 @@ def _made_up() -> dict[str, _Series]:
             "kind": name,
         }
         events = [] if curve.onset is None else [event]
-        found[name] = _series(curve.columns(), events)
+        found[name] = series_of(curve.columns(), events)
     for number in TRAININGS:
         case = cases.case(number)
-        found[case.name] = _series(case.columns(), case.events)
+        found[case.name] = series_of(case.columns(), case.events)
     return found
 
 
-def _from_folder(folder: Path) -> dict[str, _Series]:
+def _from_folder(folder: Path) -> dict[str, Series]:
     labels = orjson.loads((folder / "labels.json").read_bytes())["series"]
     return {
-        name: _series(_read(folder / one["file"]), one["events"]) for name, one in labels.items()
+        name: series_of(_read(folder / one["file"]), one["events"]) for name, one in labels.items()
     }
 
 
@@ -139,7 +139,7 @@ def _read(path: Path) -> dict[str, list[float | None]]:
     }
 
 
-def _series(columns: Mapping[str, Sequence[float | None]], events: Iterable[Event]) -> _Series:
+def series_of(columns: Mapping[str, Sequence[float | None]], events: Iterable[Event]) -> Series:
     """columns: name -> values; "step" is one of them, the others play the roles of their names."""
     steps = [round(step or 0) for step in columns["step"]]
     names = roles.guess(name for name in columns if name != "step").by_role()
@@ -148,7 +148,7 @@ def _series(columns: Mapping[str, Sequence[float | None]], events: Iterable[Even
         TrainRow(at, at * ROW_NS, **dict(zip(names, row, strict=True)))
         for at, row in enumerate(values)
     ]
-    return _Series(rows, steps, Label(list(events)), names)
+    return Series(rows, steps, Label(list(events)), names)
 
 
 def _number(text: str | None) -> float | None:

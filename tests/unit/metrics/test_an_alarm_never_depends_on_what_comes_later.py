@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from apps.metrics.domain.spikes import SpikeDetector
 from tests.metric_samples import NAMES, curve_rows
 from workers.benches import loss_curves
-from workers.benches.trainings import cases
 
 ROWS, ONSET = 620, 430
 BASE = loss_curves.healthy(ROWS, seed=11)
@@ -87,7 +86,3 @@ def test_a_loss_below_zero_is_judged_too(name, pages):
     if name == "batch":
         rows = [replace(row, loss=row.loss - 4.0) for row in curve_rows(BASE)]
     assert any(severity == "page" for *_, severity in alarms(rows)) is pages
-
-
-def test_the_same_training_is_the_same_to_the_bit():
-    assert cases.case(6).rows == cases.case(6).rows

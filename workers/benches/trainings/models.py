@@ -146,7 +146,9 @@ class Experts(Tied):
         n = self.width
         experts = {f"expert{at}": _matrix(rng, n, n) for at in range(EXPERTS)}
         own = {"route": _matrix(rng, n, EXPERTS), "head": _matrix(rng, n, VOCAB)}
-        return {**super().start(rng), **experts, **own}
+        tied = super().start(rng)
+        del tied["mix"]
+        return {**tied, **experts, **own}
 
     def loss(self, weights: Weights, rng: np.random.Generator, batch: Batch) -> tuple[Node, int]:
         """Cross entropy of every next token; all experts answer, the router weighs them."""

@@ -58,7 +58,7 @@ def statuses():
 
 
 def test_six_incidents_of_a_run_at_once_are_one_mail_in_all_their_threads(mailbox):
-    ids = [absorb("storm", finding(f"f{n}", attempt=n), attempt=n)[0] for n in range(6)]
+    ids = [absorb("storm", finding(f"f{n}", step=4_000 - 600 * n))[0] for n in range(6)]
     assert send() == 1
     (message,) = mailbox.received
     assert message["Subject"].startswith("CRITICAL storm: 6 incidents (INC-")

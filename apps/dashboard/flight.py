@@ -27,6 +27,8 @@ from apps.runs.records import AttemptInfo, PlacementInfo, RunInfo
 from apps.runs.stop_store import StopInfo
 
 SILENT_S = 30.0
+GAPS = 4.0
+"""A rank is silent for longer than both: so many seconds, and so many usual gaps of its run."""
 MANY_RANKS = 128
 MAX_CELLS = 20_000
 """Cells that are drawn; what a sender claims beyond is counted. The largest known jobs fit."""
@@ -164,7 +166,9 @@ def matrix(run: RunInfo, attempt: int | None, incident: IncidentInfo | None, now
     accused = incident.suspects if incident and incident.attempt == attempt else ()
     suspects = {suspect.rank for suspect in accused}
     newest = max((a.last_ns for a in seen.values() if a.last_ns), default=0)
-    reference = now_ns if run.state == "running" else newest
+    # Ranks of a run that logs once a minute are not silent for half a minute.
+    patience_s = max(0.0, GAPS * (run.usual_gap_s or 0.0) - SILENT_S)
+    reference = now_ns - int(patience_s * 1e9) if run.state == "running" else newest
     known = sorted({*seen, *places})
     drawn = [*known[:MAX_CELLS], *first_missing(size, {*known}, MAX_CELLS - len(known))]
     cells = {r: _cell(r, seen.get(r), places.get(r), reference, r in suspects) for r in known}

@@ -218,13 +218,9 @@ def _in_context(finding: Finding, run: Watched, scene: _Round) -> Finding:
     if finding.kind != contact_report.NO_CONTACT:
         return finding
     stops = [s for s in stop_store.stops(run.run_id) if s.attempt == run.attempt]
-    if not any(stop.state is StopState.DELIVERED for stop in stops):
-        return replace(finding, evidence=(*finding.evidence, *_last_words(run)))
-    return replace(
-        finding,
-        severity=FindingSeverity.INFO,
-        facts={**finding.facts, "planned": "somebody asked this attempt to stop"},
-    )
+    if any(stop.state is StopState.DELIVERED for stop in stops):
+        return contact_report.asked_for(finding, "this attempt was told to stop")
+    return replace(finding, evidence=(*finding.evidence, *_last_words(run)))
 
 
 def _last_words(run: Watched) -> list[Evidence]:

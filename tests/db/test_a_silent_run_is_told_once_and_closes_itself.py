@@ -8,10 +8,13 @@ from apps.incidents import services, store
 from apps.incidents.store import IncidentQuery
 from apps.ingest import mirrors, watch
 from apps.ingest.mirrors import MirrorState
-from apps.runs import contact_store
+from apps.rollbacks import store as rollbacks
+from apps.runs import contact_store, stop_store
 from apps.runs import store as runs
+from apps.runs.domain.stop import StopState
 from apps.runs.records import LaunchSeen, Progress
 from apps.runs.services import register_launch
+from apps.runs.stop_store import NewStop
 from tests.factories import metric_body
 from tests.watching import S, a_run, at, has_talked, looks, rows, send, talk, told
 
@@ -169,6 +172,21 @@ def test_one_run_that_cannot_be_told_of_keeps_no_other_from_it(run, monkeypatch)
     monkeypatch.setattr(services, "absorb", failing)
     looks(650, 1_800)
     assert (told(run), told(other)) == ([], [("no_contact", "open")])
+
+
+def test_a_silence_after_a_stop_that_was_delivered_pages_nobody(run):
+    asked = NewStop(attempt=0, idempotency_key="k", actor="ann", reason="why", at_ns=at(590))
+    stop = stop_store.add(run, asked)
+    assert stop_store.save_state(stop, StopState.DELIVERED, at(595))
+    assert looks(600, 1_200) == 1
+    assert told(run) == []
+    assert finding(run).severity.value == "info"
+
+
+def test_a_rollback_gives_the_job_half_an_hour(run, monkeypatch):
+    monkeypatch.setattr(rollbacks, "active_of", lambda ids: dict.fromkeys(ids))
+    assert looks(600, 585 + 1_790) == 0
+    assert looks(585 + 1_810, 585 + 1_850) == 1
 
 
 def test_a_run_that_is_heard_of_during_the_look_is_not_silent(run, monkeypatch):

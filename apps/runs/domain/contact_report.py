@@ -17,15 +17,14 @@ NO_CONTACT = "no_contact"
 
 @dataclass(frozen=True, slots=True)
 class Silent:
-    """A run that has gone silent. attempt: its newest. planned: why that is no surprise, in words,
-    "" if it is one. alone: other runs are heard of meanwhile. now_ns: our clock."""
+    """A run that has gone silent. attempt: its newest. alone: other runs are heard of meanwhile.
+    now_ns: our clock."""
 
     attempt: int
     look: Look
     rhythm: Rhythm
     silence: Silence
     now_ns: int
-    planned: str = ""
     alone: bool = True
 
 
@@ -39,33 +38,27 @@ def since(time_ns: int) -> str:
     return datetime.fromtimestamp(time_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def no_contact(silent: Silent, last_words: Sequence[Evidence] = ()) -> Finding:
-    """The finding that opens. It names no step: what the job does meanwhile is unknown.
-
-    last_words: what was heard last, by whom. A silence that was asked for is information.
-    """
+def no_contact(silent: Silent) -> Finding:
+    """The finding that opens. It names no step: what the job does meanwhile is unknown."""
     look, silence = silent.look, silent.silence
-    severity = FindingSeverity.INFO if silent.planned else FindingSeverity.PAGE
     facts: dict[str, Any] = {
         "since_ns": look.heard_ns,
         "limit_s": silence.limit_s,
         "usual_gap_s": silence.usual_s,
         "hint": _hint(silent),
     }
-    if silent.planned:
-        facts["planned"] = silent.planned
     return Finding(
         key=key_of(silent.attempt, look.heard_ns),
         detector=DETECTOR,
         kind=NO_CONTACT,
-        severity=severity,
+        severity=FindingSeverity.PAGE,
         attempt=silent.attempt,
         onset_step=None,
         onset_time_ns=look.heard_ns,
         seen_step=look.step,
         seen_time_ns=silent.now_ns,
         title=f"no contact since {since(look.heard_ns)}",
-        evidence=(*_evidence(silent), *last_words),
+        evidence=_evidence(silent),
         facts=facts,
     )
 
@@ -82,9 +75,17 @@ def _evidence(silent: Silent) -> tuple[Evidence, ...]:
     if look.step is not None:
         found.append(Evidence("the newest step that was received", step=look.step, weight=0))
     found.append(Evidence(_hint(silent), silent.now_ns, weight=0))
-    if silent.planned:
-        found.append(Evidence(silent.planned, silent.now_ns, weight=-1))
     return tuple(found)
+
+
+def asked_for(finding: Finding, why: str) -> Finding:
+    """A silence that somebody asked for is information. why: in words."""
+    return replace(
+        finding,
+        severity=FindingSeverity.INFO,
+        facts={**finding.facts, "planned": why},
+        evidence=(*finding.evidence, Evidence(why, finding.seen_time_ns, weight=-1)),
+    )
 
 
 def _hint(silent: Silent) -> str:
@@ -117,8 +118,9 @@ def heard_again(told: Finding, heard_ns: int, *, ended: bool, attempt: int) -> F
 
 
 def ranks_silent(names: Sequence[str], of: int) -> str:
-    """ "3 of 8 ranks silent: rank 4, rank 5, rank 6"; "" if none is, or all are."""
-    if not names or len(names) >= of:
+    """ "3 of 8 ranks silent: rank 4, rank 5, rank 6"; "" if none is, or half of them or more: where
+    only some ranks print, the silence of the others says nothing."""
+    if not names or 2 * len(names) >= of:
         return ""
     shown = ", ".join(names[:4])
     more = f" and {len(names) - 4} more" if len(names) > 4 else ""

@@ -10,6 +10,7 @@ from apps.core.records import Candidate
 from apps.dashboard import series
 from apps.dashboard.curves import time_to_step
 from apps.incidents.domain.incident import IncidentInfo
+from apps.incidents.domain.timeline import TimelineItem, shortened
 from apps.rollbacks.account import AFTER_NS, BEFORE_NS, account_of
 from apps.rollbacks.records import Account
 from apps.runs.records import RunInfo
@@ -17,6 +18,7 @@ from apps.runs.records import RunInfo
 BEFORE_STEPS, AFTER_STEPS = 200, 120
 """The window in steps when a run does thousands of steps in half an hour."""
 SHOWN_CANDIDATES = 3
+SHOWN_ITEMS = 200
 _SECOND_NS = 1_000_000_000
 
 
@@ -29,6 +31,16 @@ class Story(Account):
     silenced: bool
     lasted_s: float
     people: Sequence[str]
+
+    @property
+    def shown_timeline(self) -> Sequence[TimelineItem]:
+        """The timeline, at most SHOWN_ITEMS of it."""
+        return shortened(self.timeline, SHOWN_ITEMS)
+
+    @property
+    def left_out(self) -> int:
+        """How many lines of the timeline the page has no room for."""
+        return max(0, len(self.timeline) - SHOWN_ITEMS)
 
     @property
     def top(self) -> Sequence[Candidate]:

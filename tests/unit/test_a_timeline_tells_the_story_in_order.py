@@ -4,7 +4,7 @@ import pytest
 
 from apps.core.records import Evidence, Suspect
 from apps.incidents.domain.incident import EarliestSignal, IncidentState
-from apps.incidents.domain.timeline import Happening, Mark, Role, compose
+from apps.incidents.domain.timeline import Happening, Mark, Role, compose, shortened
 from tests.incident_samples import (
     INFO,
     SECOND,
@@ -126,3 +126,31 @@ def test_now_is_never_before_the_last_event_of_a_replayed_run():
     items = compose(incident(), [explosion()], [], at(0) - 9 * SECOND)
     assert items[-1].mark is Mark.NOW
     assert items[-1].time_ns >= items[-2].time_ns
+
+
+def test_what_a_process_says_while_it_ends_explains_nothing():
+    said = (
+        Evidence("ValueError: bad batch", time_ns=at(121), rank=6),
+        Evidence("SystemExit: 1", time_ns=at(122), rank=3),
+        Evidence("Exception ignored in: <Pool>", time_ns=at(123), rank=6),
+    )
+    items = compose(incident(onset_time_ns=at(120)), [failure(evidence=said)], [], NOW)
+    roles = {item.text: item.role for item in items if item.source == "log"}
+    assert [roles[e.text] for e in said] == [Role.INITIATING, Role.TEARDOWN, Role.TEARDOWN]
+
+
+def test_a_relapse_says_in_which_attempt_and_starts_no_story_of_its_own():
+    again = finding("again", step=1003, attempt=1)
+    items = compose(incident(), [explosion(), again], [], NOW)
+    (back,) = [item for item in items if item.text.startswith("in attempt 1: ")]
+    assert (back.role, back.mark) == (Role.UNKNOWN, None)
+
+
+def test_a_long_timeline_keeps_its_marks_and_what_has_a_role():
+    events = [Happening(at(n), "node", f"event {n}", node="gpu-a01") for n in range(300)]
+    items = compose(incident(), [explosion()], events, NOW)
+    short = shortened(items, 10)
+    assert len(short) == 10 and list(short) == [i for i in items if i in short]
+    assert {i.mark for i in short} >= {Mark.ONSET, Mark.NOW}
+    assert short[0].text == "event 0"
+    assert shortened(items, 1_000) == items

@@ -11,6 +11,7 @@ from apps.core.words import many
 from apps.incidents.domain.correlate import FAILURE_KINDS
 from apps.incidents.domain.incident import IncidentInfo, IncidentState
 from apps.incidents.domain.summary import telling
+from apps.logs.domain.triage.roots import is_teardown
 
 
 class Mark(StrEnum):
@@ -26,6 +27,7 @@ class Role(StrEnum):
 
     INITIATING = "initiating"
     CASCADE = "cascade"
+    TEARDOWN = "teardown"
     UNKNOWN = "unknown"
 
 
@@ -85,15 +87,25 @@ def compose(
     return (*ordered, replace(now, time_ns=max(now_ns, ordered[-1].time_ns if ordered else 0)))
 
 
+def shortened(items: Sequence[TimelineItem], most: int) -> tuple[TimelineItem, ...]:
+    """At most `most` of them, in order: the marked ones, what has a role, then the earliest."""
+    ranked = sorted(
+        range(len(items)),
+        key=lambda n: (items[n].mark is None, items[n].role is Role.UNKNOWN, n),
+    )
+    return tuple(items[n] for n in sorted(ranked[:most]))
+
+
 def _from_findings(incident: IncidentInfo, findings: Sequence[Finding]) -> list[TimelineItem]:
     items: list[TimelineItem] = []
-    main = telling(findings) if findings else None
+    own = [finding for finding in findings if finding.attempt == incident.attempt]
+    main = telling(own) if own else None
     for finding in findings:
         items.append(
             TimelineItem(
                 time_ns=finding.onset_time_ns,
                 source="finding",
-                text=finding.title,
+                text=_named(finding, incident),
                 step=finding.onset_step,
                 rank=finding.rank,
                 node=finding.node,
@@ -101,8 +113,15 @@ def _from_findings(incident: IncidentInfo, findings: Sequence[Finding]) -> list[
             )
         )
         items.extend(_from_evidence(finding, e) for e in finding.evidence if e.time_ns is not None)
-        items.extend(_ending(finding))
+        items.extend(_ending(finding, incident))
     return items
+
+
+def _named(finding: Finding, incident: IncidentInfo) -> str:
+    """What a finding says; of another attempt than the one it began in, which one."""
+    if finding.attempt == incident.attempt:
+        return finding.title
+    return f"in attempt {finding.attempt}: {finding.title}"
 
 
 def _role_of_finding(finding: Finding, main: Finding | None, incident: IncidentInfo) -> Role:
@@ -110,6 +129,8 @@ def _role_of_finding(finding: Finding, main: Finding | None, incident: IncidentI
         return Role.UNKNOWN
     if finding is main or finding.onset_time_ns <= incident.onset_time_ns:
         return Role.INITIATING
+    if finding.attempt != incident.attempt:
+        return Role.UNKNOWN
     return Role.CASCADE
 
 
@@ -124,7 +145,9 @@ _SAID_BY = {
 def _from_evidence(finding: Finding, evidence: Evidence) -> TimelineItem:
     accused = finding.rank if finding.suspects == () else finding.suspects[0].rank
     role = Role.UNKNOWN
-    if finding.kind in FAILURE_KINDS and evidence.rank is not None:
+    if finding.kind in FAILURE_KINDS and is_teardown(evidence.text):
+        role = Role.TEARDOWN
+    elif finding.kind in FAILURE_KINDS and evidence.rank is not None:
         role = Role.INITIATING if evidence.rank == accused else Role.CASCADE
     return TimelineItem(
         time_ns=evidence.time_ns or finding.onset_time_ns,
@@ -137,10 +160,10 @@ def _from_evidence(finding: Finding, evidence: Evidence) -> TimelineItem:
     )
 
 
-def _ending(finding: Finding) -> list[TimelineItem]:
+def _ending(finding: Finding, incident: IncidentInfo) -> list[TimelineItem]:
     if finding.closed_time_ns is None:
         return []
-    text = f"ended: {finding.title}"
+    text = f"ended: {_named(finding, incident)}"
     return [TimelineItem(finding.closed_time_ns, "finding", text, finding.closed_step)]
 
 

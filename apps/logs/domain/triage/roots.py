@@ -15,6 +15,11 @@ _TEARDOWN = re.compile(r"Exception ignored in|atexit|destroy_process_group\(\) w
 _GENERIC = "py_exception"
 
 
+def is_teardown(text: str) -> bool:
+    """Whether a line only says that a process was stopped or was ending."""
+    return _STOPPED.match(text) is not None or _TEARDOWN.search(text) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
     """A line of warning or worse. text: prefixes stripped. fault: its class, if it has one."""
@@ -34,7 +39,7 @@ class Event:
     @property
     def role(self) -> str:
         """Role of the class; "" without one, for a stop, or for teardown noise."""
-        if self.fault is None or self.is_stop or _TEARDOWN.search(self.text):
+        if self.fault is None or is_teardown(self.text):
             return ""
         return self.fault.role
 

@@ -12,7 +12,12 @@ from apps.accounts.records import SYSTEM, Actor
 from apps.accounts.services import audit
 from apps.core.errors import AppError, Refused
 from apps.incidents import clues, store
-from apps.incidents.domain.incident import IncidentChange, IncidentInfo, Resolution
+from apps.incidents.domain.incident import (
+    IncidentChange,
+    IncidentInfo,
+    IncidentState,
+    Resolution,
+)
 from apps.incidents.domain.state import DONE, Act, Deed, Standing, decide, in_words, standing_of
 from apps.runs import store as runs
 
@@ -77,6 +82,17 @@ def mitigate(
     """Something was done that should help; whether it did is not known yet."""
     deed = Deed(Act.MITIGATE, now_ns, actor.name, reason)
     return change(run_id, incident_id, deed, actor=actor)
+
+
+def take_back(
+    run_id: int, incident_id: int, *, actor: Actor, now_ns: int, reason: str
+) -> list[IncidentChange]:
+    """What was done about it is not done after all: a mitigated incident is open again."""
+    with transaction.atomic():
+        info = _locked(run_id, incident_id)
+        if info.state is not IncidentState.MITIGATED:
+            return []
+        return apply(info, Deed(Act.REOPEN, now_ns, actor.name, reason), actor=actor)
 
 
 def relapse(

@@ -22,6 +22,7 @@ from apps.incidents.acting import (
     remark,
     resolve,
     silence,
+    take_back,
     unsilence,
 )
 from apps.incidents.domain.correlate import SCRIPT_ALERT, Case, correlate, over, relapses
@@ -62,6 +63,7 @@ __all__ = [
     "report",
     "resolve",
     "silence",
+    "take_back",
     "unsilence",
 ]
 

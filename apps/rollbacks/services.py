@@ -136,6 +136,11 @@ def cancel(run_id: int, order_id: int, actor: Actor, reason: str) -> OrderInfo:
             order.state, Act.CANCEL, actor=actor.name, at_ns=now_ns(), why=reason[:MAX_REASON]
         )
         changed = store.save_state(order, change)
+        if order.launch and order.incident_id is not None:
+            why = f"{order.label} was cancelled: {change.why}"
+            incident_services.take_back(
+                run_id, order.incident_id, actor=actor, now_ns=change.at_ns, reason=why
+            )
         _tell(changed, actor, "rollback.cancelled", order.state, change.why)
     return changed
 

@@ -1,11 +1,17 @@
 """The forms of an incident's page: they work without JavaScript, are audited, and need a role."""
 
+import re
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
 from apps.accounts import store as accounts
+from apps.incidents import services
 from apps.incidents import store as incidents
+from tests import rollback_story
+from tests.incident_samples import at, finding
+from tests.rollback_samples import falling, raised
 
 ACTS = ("acknowledge", "mitigate", "resolve", "silence", "unsilence", "assign", "note")
 
@@ -102,3 +108,16 @@ def test_no_act_is_done_by_a_link_or_without_the_token_of_the_page(operator, inc
     strict.force_login(User.objects.get(username="ada"))
     assert strict.post(f"/incidents/{incident.id}/{what}/").status_code == 403
     assert now(incident).acts == 0
+
+
+def test_after_a_relapse_the_page_says_where_and_names_an_older_checkpoint(operator, incident):
+    rollback_story.start(1)
+    rollback_story.log(incident.run_id, 1, raised(falling(900, 1100, seed=2), 2.5, at=1001))
+    again = finding("again", step=1003, attempt=1)
+    services.absorb(incident.run_id, 1, [again], at(9_000))
+    page = operator.get(f"/incidents/{incident.id}/").content.decode()
+    words = " ".join(re.sub(r"<[^>]+>", " ", page).split())
+    assert "It came back at step 1,003 in attempt 1." in words
+    assert "Go back further: step 750 is the newest checkpoint that was not tried." in words
+    choices = operator.get(f"/runs/boom/rollback/?incident={incident.id}").content.decode()
+    assert "tried: attempt 1 started from it and relapsed at step 1,003" in choices

@@ -69,6 +69,15 @@ def test_an_order_that_is_followed_mitigates_its_incident(order, incident):
     assert line.text == f"mitigated: {order.label}: taken on by slurm-77"
 
 
+def test_an_order_that_is_taken_back_leaves_its_incident_open(order, incident):
+    services.cancel(order.run_id, order.id, ADA, "wrong host")
+    assert incidents.get(incident.id).state == "open"
+    line = incidents.events(incident.run_id, incident.id)[-1]
+    assert line.text == (
+        f"reopened: what was done is taken back; {order.label} was cancelled: wrong host"
+    )
+
+
 def test_the_same_explosion_again_means_failed_and_reopens_the_incident(order, incident):
     _restart(order.run_id, raised(falling(900, 1100, seed=2), 2.5, at=1001))
     assert _watch(order.run_id)[-1] == ("failed", order.id, False)

@@ -128,6 +128,9 @@ def in_words(deed: Deed) -> str:
 
 
 def _came_back(deed: Deed) -> str:
+    """Where it came back; what was done may also have been taken back."""
+    if deed.attempt is None and deed.reason.strip():
+        return "what was done is taken back"
     at = "" if deed.step is None else f" at step {deed.step:,}"
     return f"it came back{at}" + ("" if deed.attempt is None else f" in attempt {deed.attempt}")
 

@@ -4,6 +4,8 @@ import time
 
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from apps.alerts.domain.access import Access
@@ -18,6 +20,8 @@ from tests.incident_samples import WARN, at, incident
 from tests.receiver import receiving
 
 KEY = "inc-42.run-3@lastgood.example.org"
+CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
+"""What Postgres holds: no surrogates, no NUL."""
 PD_REQUIRED = {"summary", "severity", "source"}
 
 
@@ -195,6 +199,20 @@ def test_a_warning_that_turns_into_a_page_opens_an_alert_of_its_own():
 def test_the_routing_key_is_in_no_header(server):
     got = sent(server, pagerduty, note(), "/v2/enqueue", ROUTING_KEY)
     assert ROUTING_KEY not in str(got.headers)
+
+
+# -- anything a run may say
+
+
+@given(st.text(CHARACTERS, max_size=5_000), st.text(CHARACTERS, max_size=300))
+def test_whatever_a_run_is_called_and_says_makes_a_request_within_limits(title, key):
+    message = note(incident=incident(title=title), run_key=key)
+    access = Access("https://x.example/topic", SECRET)
+    calls = [module.call(message, access) for module in (slack, webhook, ntfy)]
+    for call in (*calls, *pagerduty.calls(message, access)):
+        assert isinstance(orjson.loads(call.body), dict)
+        assert len(call.body) < 40_000
+        assert all(value.isascii() and value.isprintable() for value in call.headers.values())
 
 
 # -- tests of a channel

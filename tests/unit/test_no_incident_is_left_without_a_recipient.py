@@ -108,6 +108,14 @@ def test_two_rules_that_fit_tell_the_union_and_nobody_twice():
     assert not said.default
 
 
+def test_an_address_written_in_two_ways_is_told_once():
+    shouted = Channel(3, "bob again", ChannelKind.EMAIL, address="BOB@example.org")
+    oncall = Channel(4, "on call", ChannelKind.EMAIL, address="OnCall@example.org")
+    everybody = replace(_rule(1, 2, 3, 4), everybody=True)
+    said = routes(EXPLOSION, Book(ONCALL, (everybody,), (shouted, BOB, oncall)))
+    assert said.recipients == ("bob@example.org", "oncall@example.org")
+
+
 @pytest.mark.parametrize(
     "condition",
     [

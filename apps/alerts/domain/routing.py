@@ -184,8 +184,14 @@ def _default(
 def _named(
     fitting: Iterable[Rule], facts: Facts, book: Book, broken: Collection[str]
 ) -> dict[str, list[int]]:
-    """recipient -> the rules that name it, of recipients that can be told."""
-    able = {c.id: c.recipient for c in book.channels if c.serves(facts.project)}
+    """recipient -> the rules that name it, of recipients that can be told. Of addresses that
+    differ in capitals the first one counts: nobody gets the same mail twice."""
+    written = {to.casefold(): to for to in reversed(book.defaults.recipients)}
+    able: dict[int, str] = {}
+    for channel in sorted(book.channels, key=lambda channel: channel.id):
+        to = written.setdefault(channel.recipient.casefold(), channel.recipient)
+        if channel.serves(facts.project):
+            able[channel.id] = to
     named: dict[str, list[int]] = {}
     for rule in fitting:
         people = [able[number] for number in rule.channels if number in able]

@@ -61,8 +61,12 @@ def watch(run_id: int, attempt: int, from_step: int) -> list[Finding]:
     if speed is not None:
         if state.speed is None or state.speed.series != speed.name:
             state.speed = throughput.begin(state.speed, speed.name, attempt)
-        rows = _rows(run_id, attempt, [speed.name], from_step).get(speed.name, [])
-        found += throughput.feed(state.speed, speed, rows, planned)
+        sizes = {known.roles.of(kind): kind for kind in throughput.SIZES if known.roles.of(kind)}
+        rows = _rows(run_id, attempt, [speed.name, *filter(None, sizes)], from_step)
+        throughput.note_sizes(
+            state.speed, {kind: rows[name] for name, kind in sizes.items() if name in rows}
+        )
+        found += throughput.feed(state.speed, speed, rows.get(speed.name, []), planned)
     if keys:
         state.evaluations = state.evaluations or EvaluationState(attempt)
         first = evaluation.unread_from(state.evaluations, keys, from_step)

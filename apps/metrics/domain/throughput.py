@@ -7,7 +7,7 @@ evaluations and saves are single rows or none, and never enough of them in a row
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,8 +81,16 @@ class Drop(msgspec.Struct):
     slowest: float = math.inf
 
 
+class Size(msgspec.Struct):
+    """A logged size, and for how many rows it has been the same."""
+
+    value: float
+    rows: int = 1
+
+
 class ThroughputState(msgspec.Struct):
-    """rows: of the attempt so far. usual: earlier speeds, oldest first. recent: the last rows."""
+    """rows: of the attempt so far. usual: earlier speeds, oldest first. recent: the last rows.
+    sizes: kind -> newest logged size; changed: the last changes of one."""
 
     series: str = ""
     attempt: int = 0
@@ -91,6 +99,34 @@ class ThroughputState(msgspec.Struct):
     usual: list[float] = []
     recent: list[SpeedRow] = []
     drop: Drop | None = None
+    sizes: dict[str, Size] = {}
+    changed: list[PlannedChange] = []
+
+
+SIZES = ("batch_size", "sequence_length")
+"""Roles of logged series whose changes explain another speed; kinds of planned changes too."""
+KEPT_CHANGES = 4
+STEADY_ROWS = 20
+"""A size that changes more often than this is no setting: its changes explain nothing."""
+
+
+def note_sizes(
+    state: ThroughputState, logged: Mapping[str, Iterable[tuple[int, int, float]]]
+) -> None:
+    """Remembers where a logged size changed. logged: kind -> (step, time_ns, value) by step."""
+    for kind, rows in logged.items():
+        for step, _, value in rows:
+            if not math.isfinite(value) or (state.step is not None and step <= state.step):
+                continue
+            size = state.sizes.setdefault(kind, Size(value, 0))
+            if value == size.value:
+                size.rows += 1
+                continue
+            if size.rows >= STEADY_ROWS:
+                text = f"{number(size.value)} -> {number(value)}"
+                state.changed.append(PlannedChange(kind, step, None, text, "logged"))
+            state.sizes[kind] = Size(value)
+    del state.changed[:-KEPT_CHANGES]
 
 
 def begin(parent: ThroughputState | None, series: str, attempt: int) -> ThroughputState:
@@ -99,7 +135,8 @@ def begin(parent: ThroughputState | None, series: str, attempt: int) -> Throughp
     usual = [*parent.usual, *(r.speed for r in parent.recent)] if parent and same else []
     if parent and same and parent.drop is not None:
         usual = list(parent.usual)
-    return ThroughputState(series, attempt, usual=usual)
+    sizes = dict(parent.sizes) if parent else {}
+    return ThroughputState(series, attempt, usual=usual, sizes=sizes)
 
 
 def feed(
@@ -115,6 +152,7 @@ def feed(
     values that are no positive numbers, are left out. About 20 us a row.
     """
     found: dict[str, Finding] = {}
+    planned = [*planned, *state.changed]
     for step, time_ns, value in rows:
         late = state.step is not None and step <= state.step
         if late or not math.isfinite(value) or value <= 0:

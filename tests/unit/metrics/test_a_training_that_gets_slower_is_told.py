@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 
 from apps.core.records import FindingSeverity
 from apps.metrics.domain.planned import PlannedChange
-from apps.metrics.domain.throughput import SpeedSeries, ThroughputState, begin, feed
+from apps.metrics.domain.throughput import (
+    SpeedSeries,
+    ThroughputState,
+    begin,
+    feed,
+    note_sizes,
+)
 
 S = 1_000_000_000
 TOKENS = SpeedSeries("perf/tokens_per_s", False)
@@ -103,6 +109,31 @@ def test_a_planned_change_makes_it_information_and_the_new_usual():
     assert (first.severity, first.onset_step, first.closed_step is None) == (INFO, 100, False)
     assert first.facts["planned"] == "sequence length from step 100: 4k to 8k"
     assert (second.severity, second.onset_step) == (WARN, 350)
+
+
+def test_a_logged_change_of_the_sequence_length_explains_another_speed():
+    state = ThroughputState(STEP_TIME.name, 0)
+    lengths = rows([4_096.0] * 100 + [8_192.0] * 60)
+    note_sizes(state, {"sequence_length": lengths})
+    (found,) = fed([1.0] * 100 + [2.0] * 60, STEP_TIME, state=state).values()
+    assert found.severity is INFO
+    assert found.facts["planned"] == "sequence length from step 100: 4096 -> 8192"
+
+
+def test_sizes_are_kept_over_a_restart_and_their_changes_bounded():
+    state = ThroughputState(STEP_TIME.name, 0)
+    note_sizes(state, {"batch_size": rows(np.repeat(np.arange(8.0), 25))})
+    assert [change.from_step for change in state.changed] == [100, 125, 150, 175]
+    child = begin(state, STEP_TIME.name, 1)
+    note_sizes(child, {"batch_size": rows([64.0], first=200)})
+    assert [change.text for change in child.changed] == ["7 -> 64"]
+
+
+def test_a_size_that_is_another_in_every_row_explains_nothing():
+    state = ThroughputState(TOKENS.name, 0)
+    note_sizes(state, {"batch_size": rows(noisy(140, 512))})
+    (found,) = fed(drop_to(0.7), state=state).values()
+    assert found.severity is WARN
 
 
 def test_a_speed_that_stays_becomes_usual_and_its_finding_stays_open():

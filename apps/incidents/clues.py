@@ -14,7 +14,6 @@ from apps.checkpoints.domain.optimizer import holds_optimizer
 from apps.core.records import Finding, NodeEvent
 from apps.incidents import store
 from apps.incidents.domain import looking
-from apps.incidents.domain.checks import DEFAULT_POLICY as CHECKS
 from apps.incidents.domain.clues import (
     Clues,
     ConfigSeen,
@@ -26,6 +25,7 @@ from apps.incidents.domain.clues import (
 from apps.incidents.domain.correlate import FAILURE_KINDS
 from apps.incidents.domain.incident import IncidentInfo, IncidentState
 from apps.incidents.domain.looking import Series
+from apps.incidents.domain.scene import DEFAULT_POLICY as CHECKS
 from apps.incidents.domain.summary import telling
 from apps.incidents.store import clues as clue_store
 from apps.metrics import naming
@@ -39,7 +39,7 @@ from apps.runs.records import AttemptInfo, RunInfo
 
 BEFORE_STEPS, AFTER_STEPS = 4_000, 120
 """Rows around the onset: 400 rows before it of a log with one row per ten steps."""
-TAIL_STEPS = 400
+TAIL_STEPS, SEEN_STEPS = 400, 1_000
 MAX_ATTEMPTS, MAX_RUNS, ASKED_RUNS = 3, 5, 20
 """How many other passes are read, and of how many runs the newest attempt is looked at."""
 PAST_ROWS = 300
@@ -102,8 +102,8 @@ def look_up(incident: IncidentInfo, findings: Sequence[Finding]) -> Clues:
         scale=None if onset is None else looking.scale_seen(scene.of("loss_scale"), onset),
         weights=None if onset is None else _weights(scene, onset),
         nonfinite_rows=_nonfinite(scene),
-        passages=() if onset is None else _passages(scene, onset),
-        position=onset,
+        passages=() if scene.struck is None else _passages(scene, scene.struck),
+        position=scene.struck,
         runs_asked=len(scene.siblings),
         ranks_logged=scene.names.roles.rank_loss is not None,
         layers_logged=scene.layers_logged(),
@@ -123,6 +123,18 @@ class _Scene:
     @property
     def onset(self) -> int | None:
         return self.incident.onset_step
+
+    @property
+    def struck(self) -> int | None:
+        """Where the finding that speaks for all began, behind its early signs."""
+        step = telling(self.findings).onset_step
+        return self.onset if step is None else step
+
+    @property
+    def seen_step(self) -> int:
+        """Where the last finding was seen, not too far behind the onset."""
+        seen = [f.seen_step for f in self.findings if f.seen_step is not None]
+        return min(max(seen, default=0), (self.onset or 0) + SEEN_STEPS)
 
     @cached_property
     def run(self) -> RunInfo:
@@ -160,7 +172,7 @@ class _Scene:
         keys = set(self.names.roles.by_role().values())
         if at is None or not keys:
             return {}
-        steps = (at - BEFORE_STEPS, at + AFTER_STEPS)
+        steps = (at - BEFORE_STEPS, max(at, self.seen_step) + AFTER_STEPS)
         return metrics.read_rows(self.run.id, self.incident.attempt, list(keys), *steps)
 
     def of(self, role: str) -> Series:
@@ -185,9 +197,9 @@ class _Scene:
         key, own = self.names.roles.loss, self.own
         if key is None or own is None or own.last_step is None or self.onset is None:
             return None
-        first = max(self.onset, own.last_step - TAIL_STEPS)
+        first = max(self.struck or self.onset, own.last_step - TAIL_STEPS)
         tail = self.rows
-        if own.last_step > self.onset + AFTER_STEPS:
+        if own.last_step > max(self.onset, self.seen_step) + AFTER_STEPS:
             tail = metrics.read_rows(self.run.id, own.number, [key], first, own.last_step)
         step, _, value = tail.get(key, _EMPTY)
         return looking.left_ratio(self.findings, value[int(step.searchsorted(first)) :])
@@ -198,7 +210,7 @@ class _Scene:
 
 
 def _rate(scene: _Scene, onset: int) -> RateSeen | None:
-    return looking.rate_seen(scene.of("lr"), onset, CHECKS.same_steps)
+    return looking.rate_seen(scene.of("lr"), (onset, scene.seen_step), CHECKS.same_steps)
 
 
 def _weights(scene: _Scene, onset: int) -> WeightsSeen | None:
@@ -294,7 +306,7 @@ def _passages(scene: _Scene, onset: int) -> tuple[Passage, ...]:
 
     Those that were ill before are left out: what they logged there says nothing of the data.
     """
-    key = _series(scene)
+    key = scene.names.roles.loss
     if key is None:
         return ()
     if not scene.siblings and len(scene.attempts) < 2:
@@ -306,13 +318,6 @@ def _passages(scene: _Scene, onset: int) -> tuple[Passage, ...]:
     beside = runs.newest_attempts([run.id for run in scene.siblings])
     newest = [beside[run.id] for run in scene.siblings if run.id in beside]
     return tuple(found + _judged(scene, key, steps, _over(newest, steps, ill)[:MAX_RUNS]))
-
-
-def _series(scene: _Scene) -> str | None:
-    """The series that tells the incident, else the loss."""
-    main = telling(scene.findings)
-    told = main.series if main.rank is None else None
-    return told if told in scene.names.keys else scene.names.roles.loss
 
 
 def _over(

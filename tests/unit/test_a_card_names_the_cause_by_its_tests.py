@@ -176,6 +176,24 @@ def test_a_signal_of_the_optimisation_that_leads_the_loss_is_named_with_its_lead
     ]
 
 
+def test_an_early_sign_counts_only_if_it_began_before_the_loss_moved():
+    def sign(step):
+        return finding("l", "layer_trend", step, WARN, title="layer 4, update norm drifts")
+
+    before = card(plain(), sign(990))
+    with_it = card(plain(), sign(1000))
+    assert seen_of(before, "optimizer") == ["layer 4, update norm drifts"]
+    assert result_of(with_it, "optimizer") == "speaks against"
+
+
+def test_a_drift_that_siblings_share_is_the_schedules_and_not_the_datas():
+    made = card(
+        finding("l", "layer_trend", 1001, WARN),
+        clues=clues(passages=(passage(own=False, outlier=True),)),
+    )
+    assert "data" not in {c.cause for c in made.causes}
+
+
 def test_a_failure_keeps_the_words_of_its_triage():
     made = card(failure(facts={"cause_hint": "Rank 6 on gpu-b02 raised ValueError"}))
     assert made.headline == "Rank 6 on gpu-b02 raised ValueError"

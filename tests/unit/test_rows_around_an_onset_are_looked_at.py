@@ -68,15 +68,20 @@ COSINE = 1e-3 * (0.5 + 0.5 * np.cos(np.linspace(0, 1.5, 400)))
 
 def test_a_jump_of_the_learning_rate_is_found_with_both_values():
     flat = np.full(300, 6e-4)
-    seen = rate_seen(lr(flat, np.full(5, 2.4e-2)), onset=301, slack=2)
+    seen = rate_seen(lr(flat, np.full(5, 2.4e-2)), (301, 303), slack=2)
     assert seen == RateSeen(6e-4, 2.4e-2, jump_step=300)
 
 
 def test_a_ramp_is_a_rise_from_the_last_calm_value():
     flat, ramp = np.full(300, 3e-3), 3e-3 * 1.01 ** np.arange(1, 120)
-    seen = rate_seen(lr(flat, ramp), onset=410, slack=2)
+    seen = rate_seen(lr(flat, ramp), (305, 410), slack=2)
     assert (seen.before, seen.rising) == (pytest.approx(3e-3, rel=0.3), True)
     assert seen.after > 2 * seen.before
+
+
+def test_a_ramp_that_begins_behind_the_onset_did_not_cause_it():
+    flat, ramp = np.full(300, 3e-3), 3e-3 * 1.01 ** np.arange(1, 120)
+    assert not rate_seen(lr(flat, ramp), (250, 410), slack=2).rising
 
 
 @pytest.mark.parametrize(
@@ -85,12 +90,12 @@ def test_a_ramp_is_a_rise_from_the_last_calm_value():
 def test_schedules_are_no_rise(values):
     found = lr(*values)
     for onset in found[0][:: max(1, len(found[0]) // 20)]:
-        seen = rate_seen(found, onset=int(onset), slack=2)
+        seen = rate_seen(found, (int(onset), int(onset) + 50), slack=2)
         assert (seen.rising, seen.jump_step) == (False, None)
 
 
 def test_a_learning_rate_that_is_not_logged_there_is_none():
-    assert rate_seen(series([1e-3], first=500), onset=100, slack=2) is None
+    assert rate_seen(series([1e-3], first=500), (100, 100), slack=2) is None
 
 
 def test_the_loss_scale_is_its_highest_and_then_its_lowest_value():
@@ -122,8 +127,8 @@ def test_without_a_level_or_a_row_nothing_is_said_of_what_is_left():
     assert left_ratio([finding(facts=FACTS)], np.array([])) is None
 
 
-def mover(series, step=1001):
-    return Mover(series, step, at(step), series, 0, 0.0)
+def mover(series, step=1001, z=245.0):
+    return Mover(series, step, at(step), series, 0, 0.0, z=z)
 
 
 WEIGHTS = mover("param_norm/layers.1")
@@ -146,8 +151,11 @@ def test_weights_that_move_are_explained_by_an_update_before_them_or_by_nothing(
     assert (seen.words, seen.step, seen.updated) == ("param_norm/layers.1", 1001, updated)
 
 
-@pytest.mark.parametrize("movers", [[], [mover("update_norm")], [mover("param_norm", 1020)]])
-def test_weights_that_stay_or_move_later_say_nothing(movers):
+@pytest.mark.parametrize(
+    "movers",
+    [[], [mover("update_norm")], [mover("param_norm", 1020)], [mover("param_norm", z=9.0)]],
+)
+def test_weights_that_stay_or_drift_or_move_later_say_nothing(movers):
     assert weights_seen(movers, KEYS, 1001) is None
 
 

@@ -35,7 +35,8 @@ def _over(case: Case, policy: AdvicePolicy) -> Advice | None:
         )
     if incident.state is not IncidentState.RESOLVED:
         return None
-    if case.name == "hardware" and incident.resolution == Resolution.CLOSED:
+    lasting = case.scene.shape is Shape.HEALED or case.scene.clues.weights is not None
+    if case.name == "hardware" and lasting and incident.resolution == Resolution.CLOSED:
         return _damaged(case)
     how = {
         "recovered": "The rollback is verified.",
@@ -47,7 +48,7 @@ def _over(case: Case, policy: AdvicePolicy) -> Advice | None:
 def _damaged(case: Case) -> Advice:
     """Own runs: trained on from the damaged weights the evaluation was 2.358 instead of 2.175."""
     reason = (
-        "The loss came back, but weights that were changed from outside stay changed:"
+        "The signal came back, but weights that were changed from outside stay changed:"
         " in our own test such a run ended 8 % worse than one that went back."
     )
     return made(case, Move.ROLL_BACK, reason, hardware_repair(case))

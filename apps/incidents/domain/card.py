@@ -8,9 +8,10 @@ from typing import Any
 
 from apps.core.records import Candidate, Finding
 from apps.incidents.domain.advice import advise
-from apps.incidents.domain.checks import Scene, run_all
+from apps.incidents.domain.checks import run_all
 from apps.incidents.domain.clues import Clues
 from apps.incidents.domain.incident import EarliestSignal, IncidentInfo, IncidentState
+from apps.incidents.domain.scene import Scene
 from apps.incidents.domain.shape import Shape, shape_of
 from apps.incidents.domain.suggestion import (
     DEFAULT_POLICY,
@@ -119,7 +120,7 @@ def _cost(steps: int, clues: Clues) -> Cost:
 
 def _waiting(case: Case, advice: Advice, policy: AdvicePolicy) -> Cost | None:
     """The steps that are lost if it has not healed after `wait_steps`; None where nothing heals."""
-    newest, onset = case.scene.clues.newest_step, case.scene.onset
+    newest, onset = case.scene.clues.newest_step, case.scene.struck
     over = case.scene.shape in _NOT_WAITED_FOR or not case.scene.clues.running
     if over or onset is None or newest is None or advice.move is Move.LOOK:
         return None
@@ -138,7 +139,7 @@ def _hour(case: Case) -> Cost | None:
 
 def _skip(case: Case, policy: AdvicePolicy) -> tuple[int, int] | None:
     """The steps whose data to skip: those of the spike, at least `skip_least` of them."""
-    onset = case.scene.onset
+    onset = case.scene.struck
     if case.name != "data" or onset is None:
         return None
     ends = [f.closed_step or f.seen_step or onset for f in case.scene.findings]

@@ -3,98 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 
 from apps.core.records import Finding
 from apps.core.words import duration, many, number
-from apps.incidents.domain.clues import Clues, Passage
-from apps.incidents.domain.correlate import SCRIPT_ALERT, loudness
-from apps.incidents.domain.incident import EarliestSignal, IncidentInfo
+from apps.incidents.domain.clues import Passage
+from apps.incidents.domain.correlate import SCRIPT_ALERT
+from apps.incidents.domain.incident import EarliestSignal
+from apps.incidents.domain.scene import DEFAULT_POLICY, Check, CheckPolicy, Result, Scene
 from apps.incidents.domain.shape import Shape, planned
 from apps.incidents.domain.suspects import apart_ranks
 from apps.metrics.domain.layer_keys import recogniser
-
-
-class Result(StrEnum):
-    """How a test came out."""
-
-    HOLDS = "holds"
-    AGAINST = "speaks against"
-    UNTESTED = "could not be tested"
-
-
-@dataclass(frozen=True, slots=True)
-class CheckPolicy:
-    """Thresholds, in steps, and what a test is worth, 0 to 1.
-
-    same_steps: a value logged for step n is applied at its end and shows at n + 1. settle_steps: a
-    configuration under which so many steps went well is not what broke it (the longest measured
-    lead of a cause over the loss is about 300 steps, a ramp of the learning rate). resume_steps:
-    104B diverged at once with a reset optimizer. transient_steps: rows after a resume in which an
-    excursion is usual. lead_steps: the gradient norm of BLOOM-176B moved 4 steps before its loss;
-    fewer than three steps may be one and the same event, logged late. heal_steps: the longest
-    known spike that healed, of the 13B run, took about 500 steps. scale_ratio: three halvings
-    preceded the divergence of the 13B run.
-    sure: it stands in the log. strong: the same outlier at the same step of another pass, by chance
-    in about 0.4 % of the cases (320 outliers in 441,000 rows, looked for in five). other_state: a
-    normal pass of another run hardly clears the data, to another state the same batches did no harm
-    (PaLM, Adam theory). likely, fair, weak: judgement, fair for what healed by itself (303 of 320
-    excursions of healthy public runs lasted one row); how often the first cause is right is to be
-    counted on real incidents.
-    """
-
-    same_steps: int = 2
-    settle_steps: int = 300
-    resume_steps: int = 100
-    transient_steps: int = 10
-    lead_steps: int = 3
-    heal_steps: int = 500
-    scale_ratio: float = 8.0
-    sure: float = 0.95
-    strong: float = 0.85
-    likely: float = 0.7
-    fair: float = 0.5
-    weak: float = 0.3
-    other_state: float = 0.1
-
-
-DEFAULT_POLICY = CheckPolicy()
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One test. test: what was compared, so that a person can repeat it. seen: what came out, or
-    why it could not be made. weight: what it is worth, 0 to 1."""
-
-    test: str
-    result: Result
-    seen: str
-    weight: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """Everything the tests look at. skipped: attempt -> steps whose data it was told to skip."""
-
-    incident: IncidentInfo
-    findings: tuple[Finding, ...]
-    shape: Shape
-    clues: Clues
-    skipped: tuple[tuple[int, tuple[int, int]], ...] = ()
-
-    @property
-    def onset(self) -> int | None:
-        return self.incident.onset_step
-
-    @property
-    def earliest(self) -> EarliestSignal | None:
-        return self.incident.earliest_signal
-
-    def kinds(self) -> set[str]:
-        """The kinds of all findings that are louder than information."""
-        return {f.kind for f in self.findings if loudness(f.severity) > 0}
-
 
 Test = Callable[[Scene, CheckPolicy], list[Check]]
 
@@ -175,11 +93,20 @@ def _optimizer_state(there: bool | None, policy: CheckPolicy) -> Check:
     return Check(test, Result.HOLDS, "no file of it holds any", policy.likely)
 
 
+_OF_DATA = frozenset({
+    Shape.HEALED, Shape.OUTLIER, Shape.DIVERGENCE, Shape.LEVEL_SHIFT, Shape.NONFINITE,
+    Shape.TOO_GOOD, Shape.RANK_APART,
+})  # fmt: skip
+"""What data can do. A drift that other runs have at the same step is the schedule's."""
+
+
 def data(scene: Scene, policy: CheckPolicy) -> list[Check]:
     """The same data seen by another pass, and whether it healed by itself."""
+    if scene.shape not in _OF_DATA:
+        return []
     checks = [_passage(p, scene, policy) for p in scene.clues.passages]
     if not checks:
-        at = f"step {scene.onset:,}" if scene.onset is not None else "these steps"
+        at = f"step {scene.struck:,}" if scene.struck is not None else "these steps"
         asked = scene.clues.runs_asked
         beside = f", nor any of {asked} other runs of the project" if asked else ""
         why = f"no other attempt trained {at}{beside}"
@@ -199,7 +126,7 @@ def _first_calm(scene: Scene) -> Passage | None:
 def _lasted(scene: Scene) -> int:
     """Steps from the onset to the end of what has ended."""
     ends = [f.closed_step for f in scene.findings if f.closed_step is not None]
-    return max(ends, default=0) - (scene.onset or 0)
+    return max(ends, default=0) - (scene.struck or 0)
 
 
 def _passage(passage: Passage, scene: Scene, policy: CheckPolicy) -> Check:
@@ -324,6 +251,7 @@ def planned_change(scene: Scene, policy: CheckPolicy) -> list[Check]:
     return [Check(test, Result.AGAINST, "none is known", policy.fair)]
 
 
+_EARLY_KINDS = frozenset({"precursor", "layer_trend", "loss_scale_collapse"})
 _STATE = ("update", "activation", "attention", "logit", "norm", "ratio", "adam", "router")
 
 
@@ -333,11 +261,23 @@ def optimizer(scene: Scene, policy: CheckPolicy) -> list[Check]:
     if signal is not None and signal.lead_steps >= policy.lead_steps and _tells_state(signal):
         seen = f"{signal.named} moved {many(signal.lead_steps, 'step')} before"
         return [Check(test, Result.HOLDS, seen, policy.fair)]
-    if "precursor" in scene.kinds() or "layer_trend" in scene.kinds():
-        return [Check(test, Result.HOLDS, "one of them left its band", policy.fair)]
+    if (ahead := _ahead(scene, policy)) is not None:
+        return [Check(test, Result.HOLDS, ahead.title, policy.fair)]
     if not scene.clues.layers_logged:
         return [Check(test, Result.UNTESTED, "no statistics of layers are logged")]
     return [Check(test, Result.AGAINST, "none left its band before the loss", policy.weak)]
+
+
+def _ahead(scene: Scene, policy: CheckPolicy) -> Finding | None:
+    """An early sign that began well before the loss moved, or is all there is."""
+    limit = scene.struck
+    if limit is None:
+        return None
+    if scene.shape is not Shape.EARLY_SIGN:
+        limit -= policy.lead_steps
+    signs = [f for f in scene.findings if f.kind in _EARLY_KINDS and f.onset_step is not None]
+    found = [f for f in signs if (f.onset_step or 0) <= limit]
+    return min(found, key=lambda f: f.onset_step or 0, default=None)
 
 
 def _tells_state(signal: EarliestSignal) -> bool:

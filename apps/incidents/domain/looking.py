@@ -29,7 +29,8 @@ class LookPolicy:
     calm_rows: a learning rate that did not rise over so many rows is past its warm-up. rise_ratio:
     smaller rises are no cause: schedules differ by as much. jump_rows: rows before the onset in
     which a jump is sought. near_steps: in which values that are no numbers are counted. tail_rows:
-    the newest ones, whose median says what is left.
+    the newest ones, whose median says what is left. weights_z: norms of weights that drift leave
+    their band at 6 to 18 robust standard deviations, corrupted ones at 245 and 1,225 (own runs).
     """
 
     window_steps: int = 2
@@ -43,6 +44,7 @@ class LookPolicy:
     jump_rows: int = 100
     near_steps: int = 100
     tail_rows: int = 5
+    weights_z: float = 50.0
 
 
 DEFAULT_POLICY = LookPolicy()
@@ -99,27 +101,42 @@ def judge(
 
 
 def rate_seen(
-    series: Series, onset: int, slack: int, policy: LookPolicy = DEFAULT_POLICY
+    series: Series, steps: tuple[int, int], slack: int, policy: LookPolicy = DEFAULT_POLICY
 ) -> RateSeen | None:
-    """The learning rate up to `slack` steps behind the onset; None if it is not logged there.
+    """The learning rate around an onset; None if it is not logged before it.
 
-    A jump near the onset, else the last value that it had without rising for `calm_rows` rows, and
-    the one at the onset. A linear warm-up never had such a value, so it is no rise.
+    steps: the onset, and where the last finding was seen: a slow rise shows later than what it
+    does. A jump within `slack` steps of the onset, else the rise from the last value that it had
+    without rising for `calm_rows` rows; it must have begun by the onset. A linear warm-up never had
+    such a value, so it is no rise.
     """
     step, value = np.asarray(series[0]), np.asarray(series[2], np.float64)
-    end = int(step.searchsorted(onset + slack, side="right"))
-    step, value = step[:end][np.isfinite(value[:end])], value[:end][np.isfinite(value[:end])]
-    if not len(value):
+    step, value = step[np.isfinite(value)], value[np.isfinite(value)]
+    near = int(step.searchsorted(steps[0] + slack, side="right"))
+    if not near:
         return None
-    jump = _jump(step, value, policy)
-    if jump is not None and abs(jump[0] - onset) <= slack:
+    jump = _jump(step[:near], value[:near], policy)
+    if jump is not None and abs(jump[0] - steps[0]) <= slack:
         at, before, after = jump
         return RateSeen(before, after, jump_step=at)
-    after, calm = float(value[-1]), policy.calm_rows
-    flat = np.flatnonzero(value[calm:] <= value[:-calm]) if len(value) > calm else np.array([])
-    before = float(value[calm + int(flat[-1])]) if len(flat) else float(value[0])
-    rising = bool(len(flat)) and after > policy.rise_ratio * before and after >= value.max()
-    return RateSeen(before, after, jump_step=jump[0] if jump else None, rising=rising)
+    jump_step = jump[0] if jump else None
+    rise = _rise(value[: int(step.searchsorted(steps[1], side="right"))], near, policy)
+    if rise is not None:
+        return RateSeen(*rise, jump_step=jump_step, rising=True)
+    return RateSeen(float(value[0]), float(value[near - 1]), jump_step=jump_step)
+
+
+def _rise(value: Floats, near: int, policy: LookPolicy) -> tuple[float, float] | None:
+    """(before, after) of a rise to a new height that began within the first `near` rows."""
+    calm = policy.calm_rows
+    if len(value) <= calm:
+        return None
+    flat = calm + np.flatnonzero(value[calm:] <= value[:-calm])
+    if not len(flat) or flat[-1] >= near:
+        return None
+    before, after = float(value[flat[-1]]), float(value[-1])
+    new_height = after > policy.rise_ratio * before and after >= value.max()
+    return (before, after) if new_height else None
 
 
 def _jump(step: Ints, value: Floats, policy: LookPolicy) -> tuple[int, float, float] | None:
@@ -167,13 +184,17 @@ def weights_seen(
     None if none moved. movers: of the incident. keys: all series of the run.
     """
     near = [m for m in movers if m.step <= onset + policy.window_steps and m.rank is None]
-    moved = [m for m in near if _measures(m.series, _WEIGHTS)]
+    moved = [m for m in near if _measures(m.series, _WEIGHTS) and _jumped(m, policy)]
     if not moved:
         return None
     first = min(moved, key=lambda m: m.step)
     logged = any(_measures(key, _UPDATES) for key in keys)
     updated = any(_measures(m.series, _UPDATES) and m.step <= first.step for m in near)
     return WeightsSeen(first.words or first.series, first.step, updated if logged else None)
+
+
+def _jumped(mover: Mover, policy: LookPolicy) -> bool:
+    return mover.z is None or abs(mover.z) >= policy.weights_z
 
 
 _WEIGHTS = frozenset({"weight_norm", "weight_rms", "weight_max", "weight_std", "weight_mean"})

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from apps.core.records import Candidate
-from apps.incidents.domain.checks import Scene
 from apps.incidents.domain.faults import of_host
 from apps.incidents.domain.practice import Practice, practice_for
+from apps.incidents.domain.scene import Scene
 from apps.incidents.domain.weigh import UNKNOWN, Suspicion
 
 
@@ -117,8 +117,8 @@ def early(case: Case, policy: AdvicePolicy = DEFAULT_POLICY) -> bool:
 
 
 def age(case: Case) -> int:
-    """Steps since the onset."""
-    newest, onset = case.scene.clues.newest_step, case.scene.onset
+    """Steps since the loss moved."""
+    newest, onset = case.scene.clues.newest_step, case.scene.struck
     return 0 if newest is None or onset is None else max(0, newest - onset)
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from apps.incidents.domain.checks import TESTS, Check, Result
+from apps.incidents.domain.checks import TESTS
 from apps.incidents.domain.incident import Hypothesis
+from apps.incidents.domain.scene import Check, Result
 
 UNKNOWN = "unknown"
 _ORDER = {Result.HOLDS: 0, Result.UNTESTED: 1, Result.AGAINST: 2}

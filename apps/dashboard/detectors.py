@@ -34,12 +34,17 @@ class Line:
     @property
     def default(self) -> str:
         """The default as it is typed."""
-        return f"{self.threshold.default:g}"
+        return _typed(self.threshold.default)
 
     @property
     def range(self) -> str:
         """The smallest and the largest value."""
-        return f"{self.threshold.low:g} to {self.threshold.high:g}"
+        one = self.threshold
+        return (
+            f"{_typed(one.low)} to {_typed(one.high)}"
+            if one.high < 1e6
+            else f"from {_typed(one.low)}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +85,12 @@ def groups(now: Mapping[str, float], typed: Mapping[str, str]) -> list[Group]:
 
 def typed_of(values: Mapping[str, float]) -> dict[str, str]:
     """Stored values as the form shows them."""
-    return {slug: f"{value:g}" for slug, value in values.items()}
+    return {slug: _typed(value) for slug, value in values.items()}
+
+
+def _typed(value: float) -> str:
+    """A number without a power of ten."""
+    return f"{value:.0f}" if float(value).is_integer() else f"{value:g}"
 
 
 def typed_in(sent: QueryDict) -> dict[str, str]:

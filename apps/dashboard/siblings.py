@@ -143,7 +143,7 @@ def _with_chosen(run: RunInfo, found: Sequence[Option], chosen: SiblingSet | Non
     places = {
         (ref.run_id, ref.attempt): (ref, c) for ref, c in zip(chosen.references, read, strict=True)
     }
-    own_lr = _own_lr(run, chosen)
+    own = (chosen.compute, _own_lr(run, chosen))
     known = {one.place for one in found}
     missing = runs.by_id({ref.run_id for ref in chosen.references})
     extra = [
@@ -152,15 +152,20 @@ def _with_chosen(run: RunInfo, found: Sequence[Option], chosen: SiblingSet | Non
         for ref, curve in places.values()
     ]  # fmt: skip
     options = [*found, *(one for one in extra if one.place not in known)]
-    return [_of_choice(one, places.get((one.run.id, one.attempt)), own_lr) for one in options]
+    return [_of_choice(one, places.get((one.run.id, one.attempt)), own) for one in options]
 
 
-def _of_choice(one: Option, read: tuple[Reference, Curve] | None, own_lr: Floats) -> Option:
+def _of_choice(
+    one: Option, read: tuple[Reference, Curve] | None, own: tuple[float | None, Floats]
+) -> Option:
+    """own: compute and learning rate of the run that is looked at."""
+    compute, own_lr = own
     if read is None:
         return one
     reference, curve = read
+    how = one.how if one.attempt is not None else _size(reference.compute, compute)
     return replace(
-        one, chosen=True, compute=reference.compute, curve=curve,
+        one, how=how, chosen=True, compute=reference.compute, curve=curve,
         other_lr=outlook.other_shape(own_lr, curve),
     )  # fmt: skip
 

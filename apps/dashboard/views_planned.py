@@ -15,6 +15,7 @@ from apps.core.words import whole
 from apps.dashboard.access import actor, may_operate, operating, run_of
 from apps.ingest import planning
 from apps.metrics import store as metrics
+from apps.metrics.domain.announced import from_config
 from apps.metrics.domain.planned import KINDS, MAX_TEXT_CHARS, SETTLE_STEPS, PlannedChange
 from apps.runs.records import RunInfo
 
@@ -69,6 +70,7 @@ def _page(request: HttpRequest, run: RunInfo, error: AppError | None = None) -> 
     context: dict[str, Any] = {
         "run": run,
         "items": metrics.planned(run.id),
+        "announced": from_config(run.config),
         "kinds": KINDS,
         "most_chars": MAX_TEXT_CHARS,
         "settle_steps": SETTLE_STEPS,

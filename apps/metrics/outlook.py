@@ -63,6 +63,8 @@ def ending(shown: Shown) -> Ending:
         raise AppError("it takes two siblings, of which one tells how far off the other is")
     if shown.done < FIRST_RATIO * CELLS:
         raise AppError(f"told from {100 * FIRST_RATIO:.0f} % of the schedule on")
+    if shown.departed:
+        raise AppError("it has left its band, and nobody knows where it goes from here")
     last = slice(CELLS - FINAL_CELLS, CELLS)
     loss, error = (_middle(values[last]) for values in (shown.center, shown.width))
     if not np.isfinite(loss) or not np.isfinite(error):

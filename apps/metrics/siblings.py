@@ -52,10 +52,12 @@ class BandState(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The band of an attempt as it was last computed, by cell; NaN where nothing is said."""
+    """The band of an attempt as it was last computed, by cell; NaN where nothing is said.
+    departed: whether the run has left it and not come back."""
 
     total_steps: int
     done: int
+    departed: bool
     own: Floats
     center: Floats
     width: Floats
@@ -243,7 +245,8 @@ def shown(run_id: int, attempt: int, chosen: SiblingSet) -> Shown | None:
     if not state.center or state.chosen != chosen.version:
         return None
     compared = sum(not one.why_not for one in known(chosen).curves)
+    departed = any(one.closed_step is None for one in state.told.values())
     return Shown(
-        chosen.total_steps, state.done, floats(state.own), floats(state.center),
+        chosen.total_steps, state.done, departed, floats(state.own), floats(state.center),
         floats(state.width), compared,
     )  # fmt: skip

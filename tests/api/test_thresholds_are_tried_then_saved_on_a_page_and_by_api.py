@@ -4,9 +4,14 @@ import pytest
 from django.contrib.auth.models import User
 
 from apps.accounts.services import make_token
+from apps.incidents import store as incidents
+from apps.incidents.store import IncidentQuery
+from apps.ingest.analyse import analyse
+from apps.ingest.store import mark_written
 from apps.metrics import store
 from apps.metrics.store import MovedThresholds
 from tests.incident_samples import at
+from tests.sibling_samples import logged, losses
 
 pytestmark = pytest.mark.django_db
 PAGE, API = "/projects/-/detectors/", "projects/-/detectors"
@@ -15,6 +20,18 @@ DEAF = {
     "up.fast_rows": 10, "up.urgent_rows": 10,
     "slow_short.start_row": 100_000, "slow.start_row": 100_000,
 }  # fmt: skip
+
+
+@pytest.fixture
+def incident(db, valkey):
+    """Of a run that exploded at step 1,000, found by the detector itself."""
+    values = losses(steps=1_250)
+    values[1_000:] += 2.3
+    run = logged("boom", values, project="")
+    mark_written(run, [0])
+    analyse(run, 0, at(2_000))
+    (found,) = incidents.list_incidents(IncidentQuery(run_id=run))
+    return found
 
 
 @pytest.fixture(autouse=True)

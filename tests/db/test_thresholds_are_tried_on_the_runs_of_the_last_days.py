@@ -54,7 +54,7 @@ def test_nothing_is_stored():
     now = logged("exploded", "lrbump")
     run = runs.ensure_run("exploded")
     replay.replay(PROJECT, DEAF, now)
-    assert [f.page for f in services.detect(run, 0, 0)] == [True]
+    assert any(f.page for f in services.detect(run, 0, 0))
 
 
 def test_older_runs_are_left_out():

@@ -180,6 +180,7 @@ def judge(
     kept, center = _expected(own, table, policy)
     width = _widths(own - center, usual, center, policy)
     left: list[Departure] = []
+    frozen = center
     cell, done = policy.start_cell, cells_known(own)
     while cell < done:
         one = _next(own, center, width, (cell, policy))
@@ -193,6 +194,9 @@ def judge(
         center[stretch], width[stretch] = frozen[stretch], one.width
     ahead = _forecast(own, table, policy)
     center[done:], width[done:] = ahead.center[done:], ahead.width[done:]
+    if left and left[-1].end is None:
+        # The distance of a run that has left its band is none to go on with.
+        center[done:] = frozen[done:]
     return Band(center, width, tuple(left))
 
 

@@ -129,6 +129,8 @@ def test_every_time_has_a_definition_and_counts_the_first():
 def test_what_has_not_come_yet_has_no_time():
     spent = {t.name: t.spoken for t in times(incident(), EVENTS[:1])}
     assert (spent["to acknowledge"], spent["to recover"]) == ("not yet", "not yet")
+    spent = {t.name: t.spoken for t in times(told().incident, EVENTS[-1:])}
+    assert (spent["to acknowledge"], spent["to recover"]) == ("never", "1 h 00 min")
 
 
 def test_the_json_holds_the_same_story():

@@ -41,39 +41,41 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Time:
-    """One of the times people compare. seconds: None if it has not come to that."""
+    """One of the times people compare. seconds: None if it has not come to that (yet)."""
 
     name: str
     seconds: float | None
     definition: str
+    over: bool = False
 
     @property
     def spoken(self) -> str:
-        return "not yet" if self.seconds is None else duration(self.seconds)
+        """ "3 min", "not yet", or "never" once the incident is over."""
+        if self.seconds is None:
+            return "never" if self.over else "not yet"
+        return duration(self.seconds)
 
 
 def times(incident: IncidentInfo, events: Sequence[EventInfo]) -> tuple[Time, ...]:
     """How long everything took. Firsts count: a relapse starts no clock again, it makes the last
     one longer. The onset is on the clock of the job, the rest on ours."""
-    opened = incident.opened_at_ns
-    acted = {what: _first(events, what) for what in ("acknowledged", "mitigated")}
-    over = incident.resolved_at_ns
-    return (
-        Time(
-            "to detect", _between(incident.onset_time_ns, opened), "from the onset to the opening"
-        ),
-        Time(
-            "to acknowledge",
-            _between(opened, acted["acknowledged"]),
-            "from the opening until somebody took care",
-        ),
-        Time(
+    opened, over = incident.opened_at_ns, incident.resolved_at_ns
+    acknowledged, mitigated = _first(events, "acknowledged"), _first(events, "mitigated")
+    spans = (
+        ("to detect", incident.onset_time_ns, opened, "from the onset to the opening"),
+        ("to acknowledge", opened, acknowledged, "from the opening until somebody took care"),
+        (
             "to mitigate",
-            _between(opened, acted["mitigated"]),
+            opened,
+            mitigated,
             "from the opening until something was done that should help",
         ),
-        Time("to recover", _between(opened, over), "from the opening to the (last) end"),
-        Time("in all", _between(incident.onset_time_ns, over), "from the onset to the (last) end"),
+        ("to recover", opened, over, "from the opening to the (last) end"),
+        ("in all", incident.onset_time_ns, over, "from the onset to the (last) end"),
+    )
+    return tuple(
+        Time(name, _between(start, end), counted, over is not None)
+        for name, start, end, counted in spans
     )
 
 

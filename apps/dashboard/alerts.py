@@ -19,6 +19,7 @@ from apps.alerts.rules_store import RuleInfo
 from apps.alerts.store import Delivery
 from apps.core.records import FindingSeverity
 from apps.core.words import duration, whole
+from apps.incidents import store as incidents
 from apps.incidents.domain.incident import IncidentInfo
 
 SHOWN_INCIDENTS = 5
@@ -70,6 +71,7 @@ def overview(now_ns: int) -> dict[str, Any]:
         "days": rules.DAYS,
         "past": past,
         "log": log_rows(log_store.page(log_store.LogQuery(limit=8, tried=True)).rows, by_id),
+        "silenced": incidents.silenced(now_ns),
         "failed": failed,
         "waiting": waiting,
         "unreadable": channels.unreadable(),

@@ -3,8 +3,10 @@
 import pytest
 
 from apps.accounts import store as accounts
+from apps.accounts.records import Actor
 from apps.alerts import channels_store, rules_store, sending, services, store
 from apps.core.clock import now_ns
+from apps.incidents import acting
 from apps.incidents import services as incidents
 from apps.incidents import store as incident_store
 from apps.runs import store as runs
@@ -85,6 +87,20 @@ def test_the_page_of_an_incident_says_who_was_told_and_why(operator, incident, s
     page = operator.get(f"/incidents/{incident.id}/").content.decode()
     assert "no rule fits: the default recipients are told" in page
     assert "oncall@example.org</strong>: due" in page
+
+
+def test_a_silence_is_listed_with_its_end(operator, incident):
+    assert "Silenced now" not in operator.get("/alerts/").content.decode()
+    alice, moment = Actor("user", "alice", frozenset({"operate"})), now_ns()
+    until_ns = moment + 3_600_000_000_000
+    acting.silence(
+        incident.run_id, incident.id, until_ns, actor=alice, now_ns=moment, reason="known"
+    )
+    page = operator.get("/alerts/").content.decode()
+    section = page[page.index("Silenced now") : page.index("Newest messages")]
+    assert incident.label in section
+    assert "alice" in section
+    assert "known" in section
 
 
 def test_a_rule_that_leads_nowhere_is_marked(operator):

@@ -147,6 +147,7 @@ CASES = [
     (log_store.page, (AlertLog(limit=5),), ["ix_notification_newest"]),
     (log_store.page, (AlertLog(incident=(7, 7_001)),), ["alerts_notification_pkey"]),
     (incidents.headlines, (5,), ["ix_incident_id"]),
+    (incidents.silenced, (1,), ["ix_incident_urgency"]),
     (checkpoints.checkpoints, (7,), ["checkpoints_checkpoint_pkey"]),
     (checkpoints.at_step, (7, 5), ["checkpoints_checkpoint_pkey"]),
     (checkpoints.unchecked, (5,), ["ix_checkpoint_unchecked"]),

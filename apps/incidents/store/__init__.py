@@ -19,6 +19,7 @@ from apps.incidents.store.lists import (
     list_urgent,
     of_runs,
     opened_since,
+    silenced,
 )
 from apps.incidents.store.movers import movers, save_movers
 from apps.incidents.store.rows import (
@@ -77,6 +78,7 @@ __all__ = [
     "save_movers",
     "save_standing",
     "save_summary",
+    "silenced",
     "to_look_again",
     "waiting",
 ]

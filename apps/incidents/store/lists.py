@@ -123,6 +123,15 @@ def of_runs(run_ids: Collection[int], limit: int = 300) -> list[IncidentInfo]:
     return [info_of(row) for row in rows[:limit]]
 
 
+def silenced(now_ns: int, limit: int = 50) -> list[IncidentInfo]:
+    """Incidents that are not over and send nothing now, the first to be heard again first.
+
+    -- uses ix_incident_urgency
+    """
+    rows = Incident.objects.filter(urgency__lt=RESOLVED_URGENCY, silenced_until_ns__gt=now_ns)
+    return [info_of(row) for row in rows.order_by("silenced_until_ns", "-id")[:limit]]
+
+
 def counts() -> dict[str, int]:
     """state -> how many incidents, of the states that are not over. -- uses ix_incident_urgency"""
     rows = Incident.objects.filter(urgency__lt=RESOLVED_URGENCY).values_list("urgency")

@@ -9,7 +9,7 @@ from ninja import Field, Router, Schema
 
 from apps.api.auth import caller, needs
 from apps.api.errors import Missing
-from apps.api.lookup import run_of
+from apps.api.lookup import Attempt, run_of
 from apps.core.clock import now_ns
 from apps.core.errors import AppError
 from apps.ingest.comparing import compare_with
@@ -27,7 +27,7 @@ class ReferenceIn(Schema):
     compute: floating-point operations of its whole training."""
 
     run: str
-    attempt: int | None = None
+    attempt: Attempt | None = None
     compute: float | None = None
 
 

@@ -165,7 +165,8 @@ def _of_choice(
     reference, curve = read
     how = one.how if one.attempt is not None else _size(reference.compute, compute)
     return replace(
-        one, how=how, chosen=True, compute=reference.compute, curve=curve,
+        one, how=how, suggested=one.suggested and how != "other size", chosen=True,
+        compute=reference.compute, curve=curve,
         other_lr=outlook.other_shape(own_lr, curve),
     )  # fmt: skip
 

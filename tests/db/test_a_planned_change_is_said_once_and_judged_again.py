@@ -9,11 +9,12 @@ from apps.accounts.store import audit_rows
 from apps.core.errors import AppError, NotFound, Refused
 from apps.ingest import planning
 from apps.ingest import store as ingest
-from apps.metrics import planned, store
+from apps.metrics import planned, services, store
 from apps.metrics.domain.planned import PlannedChange
 from apps.runs import store as runs
 from apps.runs.records import Progress
 from tests.metric_samples import T0_NS
+from tests.sibling_samples import logged, losses
 
 pytestmark = pytest.mark.django_db
 ADA = Actor("user", "ada", frozenset({"read", "operate"}))
@@ -110,3 +111,17 @@ def test_only_people_who_operate_may_say_it(run):
         planned.remove(run, 1, EVE, 7)
     with pytest.raises(NotFound):
         planned.remove(run, 1, ADA, 7)
+
+
+def test_what_is_open_inside_it_becomes_information_and_pages_again_once_it_is_taken_back():
+    values = losses(steps=1_200)
+    values[900:] += 0.5
+    run = logged("shifted", values)
+    (opened,) = [f for f in services.detect(run, 0, 0) if f.page]
+    info, again = planned.add(run, change(900, 1_000), ADA, 7)
+    judged = {f.key: f for f in services.detect(run, 0, 0)}
+    assert (again, judged[opened.key].severity) == ([0], "info")
+    assert "batch size" in judged[opened.key].facts["planned"]
+
+    planned.remove(run, info.number, ADA, 8)
+    assert [f.onset_step for f in services.detect(run, 0, 0) if f.page] == [900]

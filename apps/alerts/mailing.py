@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 from urllib.parse import urlsplit
 
+import numpy as np
 from django.conf import settings
 from django.core.mail import EmailMultiAlternatives
+from django.template.loader import get_template
 
 from apps.alerts import leaving, store
 from apps.alerts.domain import timing
@@ -46,6 +48,15 @@ class Lookups:
 
     candidates: Candidates
     advise: Advise = no_advice
+
+
+def warm_up() -> None:
+    """Loads what the first mail would wait for: matplotlib (1.1 s on an idle core, 5 s and more on
+    a busy one), its fonts, the templates. A worker calls it before it forks its processes."""
+    step = np.arange(2, dtype=np.int64)
+    plot.draw(plot.Curve("warm-up", step, step.astype(np.float64), 1))
+    for name in message.TEMPLATES:
+        get_template(name)
 
 
 def facts(claimed: Claimed, incident: IncidentInfo, above: Lookups, now_ns: int) -> MailFacts:

@@ -104,8 +104,8 @@ def processes(servers: BenchServers) -> Iterator[BenchProcesses]:
     web_words = ("-m", "granian", "--interface", "wsgi", "--host", server.HOST, "--port", str(port),
                  "--blocking-threads", "12", "config.wsgi:application")  # fmt: skip
     with (
-        _child("web", web_words, servers.home, env) as web,
-        _child("consumer", ("manage.py", "consumer"), servers.home, env) as consumer,
+        child("web", web_words, servers.home, env) as web,
+        child("consumer", ("manage.py", "consumer"), servers.home, env) as consumer,
     ):
         log = servers.home / "consumer.log"
         wait_until(lambda: probes.http_ok(server.HOST, port, "/health/live") is None, "web", 60.0)
@@ -114,19 +114,20 @@ def processes(servers: BenchServers) -> Iterator[BenchProcesses]:
 
 
 @contextmanager
-def _child(
+def child(
     name: str, words: tuple[str, ...], home: Path, env: dict[str, str]
 ) -> Iterator[subprocess.Popen[bytes]]:
+    """A program of ours, ended afterwards; its output lies in home/<name>.log."""
     with (home / f"{name}.log").open("wb") as out:
-        child = subprocess.Popen(  # noqa: S603 - our own programs
+        process = subprocess.Popen(  # noqa: S603 - our own programs
             (sys.executable, *words), cwd=ROOT, env=env, stdout=out, stderr=out
         )
     try:
-        yield child
+        yield process
     finally:
-        child.terminate()
+        process.terminate()
         try:
-            child.wait(20)
+            process.wait(20)
         except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait()
+            process.kill()
+            process.wait()

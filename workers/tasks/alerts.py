@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from celery import shared_task
+from celery.signals import worker_init
 
-from apps.alerts import aside, pulse_store, sending
+from apps.alerts import aside, mailing, pulse_store, sending
 from apps.alerts import services as alerts
 from apps.core.clock import now_ns
 from apps.core.queue import Job
@@ -15,6 +16,12 @@ from apps.incidents.domain.incident import IncidentInfo
 from apps.incidents.domain.suggestion import Advice
 from apps.rollbacks import cards
 from apps.rollbacks import services as rollbacks
+
+
+@worker_init.connect
+def warm_up(**_: object) -> None:
+    """The first alarm after a start must not wait for what is only loaded once."""
+    mailing.warm_up()
 
 
 def advise(

@@ -14,6 +14,7 @@ from apps.alerts.domain.bundle import Bundle, bundle_subject
 from apps.alerts.transports.email.plot import HEIGHT_PX, WIDTH_PX
 
 PLOT_ID = "plot"
+TEMPLATES = ("alerts/email/mail.txt", "alerts/email/mail.html")
 
 
 def build(bundle: Bundle, plot_png: bytes, sender: str) -> EmailMultiAlternatives:
@@ -65,12 +66,12 @@ def render(
     }
     message = EmailMultiAlternatives(
         subject=subject,
-        body=render_to_string("alerts/email/mail.txt", context),
+        body=render_to_string(TEMPLATES[0], context),
         from_email=sender,
         to=[recipient],
         headers=headers,
     )
-    html = render_to_string("alerts/email/mail.html", context)
+    html = render_to_string(TEMPLATES[1], context)
     message.attach_alternative(html, "text/html")
     return message
 

@@ -158,6 +158,16 @@ def test_lines_that_differ_in_hex_digits_have_one_template(texts):
     ]
 
 
+@given(st.lists(st.text("abf0x =@/zG", max_size=20), max_size=6))
+def test_words_of_hex_digits_are_hidden_wherever_they_stand(texts):
+    shapes = [text.encode() for text in texts]
+    hidden = [
+        readings._HEX.sub(lambda found: found[0][:1] + b"\xff" * (len(found[0]) - 1), shape)
+        for shape in shapes
+    ]
+    assert readings.hidden_hex(shapes) == hidden
+
+
 def test_a_reading_is_learned_when_a_shape_comes_again():
     data = b"".join(b"[rank%d]: step %02d of %02d\n" % (at % 8, at, at + 1) for at in range(40))
     meta = SegmentMeta(

@@ -17,7 +17,7 @@ from tests.incident_samples import SECOND, at, finding, incident
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 ROUTING_KEY = "e93facc04764012d7bfb002500d5d1a6"
-HERE = HttpPolicy(nearest=Reach.LOOPBACK, total_s=5.0)
+HERE = HttpPolicy(nearest=Reach.LOOPBACK, total_s=30.0)
 
 
 def mail_facts(kind: Kind = Kind.OPENING, **fields: Any) -> MailFacts:

@@ -34,7 +34,8 @@ class ThroughputPolicy:
     looks. page_drop, page_s: half of the cluster is lost for half an hour; less can wait for the
     morning. start_rows: first rows of an attempt, which compile and warm caches. window: rows that
     tell what is usual; min_rows of them before the first verdict. settle_rows: a drop that lasts
-    longer is the new usual, and its finding stays open until somebody resolves it.
+    longer is the new usual, and its finding stays open until somebody resolves it. level_rows: what
+    is usual is computed every so many rows; it moves slowly.
     """
 
     drop: float = 0.15
@@ -48,6 +49,7 @@ class ThroughputPolicy:
     window: int = 240
     min_rows: int = 30
     settle_rows: int = 480
+    level_rows: int = 8
 
 
 DEFAULT_POLICY = ThroughputPolicy()
@@ -90,7 +92,8 @@ class Size(msgspec.Struct):
 
 class ThroughputState(msgspec.Struct):
     """rows: of the attempt so far. usual: earlier speeds, oldest first. recent: the last rows.
-    sizes: kind -> newest logged size; changed: the last changes of one."""
+    level: their median and robust scale. sizes: kind -> newest logged size; changed: the last
+    changes of one."""
 
     series: str = ""
     attempt: int = 0
@@ -99,6 +102,7 @@ class ThroughputState(msgspec.Struct):
     usual: list[float] = []
     recent: list[SpeedRow] = []
     drop: Drop | None = None
+    level: tuple[float, float] | None = None
     sizes: dict[str, Size] = {}
     changed: list[PlannedChange] = []
 
@@ -149,7 +153,7 @@ def feed(
     """Findings that opened, grew louder or ended; changes the state.
 
     rows: (step, time_ns, value) by step. Those at or before the newest one that was judged, and
-    values that are no positive numbers, are left out. About 20 us a row.
+    values that are no positive numbers, are left out. About 25 us a row.
     """
     found: dict[str, Finding] = {}
     planned = [*planned, *state.changed]
@@ -206,7 +210,9 @@ def _remember(state: ThroughputState, row: SpeedRow, policy: ThroughputPolicy) -
 
 def _line(state: ThroughputState, policy: ThroughputPolicy) -> tuple[float, float]:
     """(usual speed, below it a row is slow)."""
-    usual, scale = center_and_scale(np.asarray(state.usual))
+    if state.level is None or state.rows % policy.level_rows == 0:
+        state.level = center_and_scale(np.asarray(state.usual))
+    usual, scale = state.level
     if state.drop is not None:
         usual = state.drop.usual
     return usual, usual - max(policy.drop * usual, policy.noise * scale)
@@ -241,7 +247,7 @@ def _grown(
 
 def _settle(state: ThroughputState) -> None:
     """The new speed is what is usual from now on."""
-    state.usual, state.drop = [r.speed for r in state.recent], None
+    state.usual, state.drop, state.level = [r.speed for r in state.recent], None, None
 
 
 def _speed_now(state: ThroughputState) -> float:

@@ -1,6 +1,8 @@
 """/runs/<key>/siblings/, /api/v1/runs/<key>/siblings, and the band on the deck."""
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from apps.dashboard.deck import DeckAsk, deck
 from apps.ingest.analyse import analyse
@@ -98,3 +100,14 @@ def test_who_only_reads_may_look(reader, young):
 def test_a_run_alone_says_so(operator, valkey):
     logged("young", losses()[:50], project="alone")
     assert b"has no other run" in operator.get(PAGE).content
+
+
+def test_the_page_costs_the_same_however_many_runs_there_are(operator, young):
+    operator.get(PAGE)
+    with CaptureQueriesContext(connection) as few:
+        operator.get(PAGE)
+    for number in range(12):
+        logged(f"more-{number}", losses()[:5])
+    with CaptureQueriesContext(connection) as many:
+        operator.get(PAGE)
+    assert len(few) == len(many) < 20

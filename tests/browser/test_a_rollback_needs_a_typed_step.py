@@ -5,7 +5,7 @@ import pytest
 def drawer(visit, exploded):
     page = visit().page
     page.goto("/runs/lrbump/")
-    page.get_by_role("link", name="Rollback…").click()
+    page.get_by_role("link", name="Rollback…", exact=True).click()
     page.wait_for_selector("[data-drawer]")
     return page
 

@@ -53,7 +53,7 @@ def test_from_the_explosion_to_recovered(demo, page, mailbox):
     page.wait_for_selector("h1:has-text('Loss')")
     assert "earning rate changed at the same step" in page.inner_text("main")
 
-    page.get_by_role("link", name="Rollback…").first.click()
+    page.get_by_role("link", name="Rollback…", exact=True).first.click()
     page.fill("#reason", "learning rate repaired")
     page.fill("#confirm", "900")
     page.get_by_role("button", name="Roll back attempt 0 to step 900").click()

@@ -46,6 +46,11 @@ def query_bytes(sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         return list(binary.fetchall())
 
 
+def bigints(values: Iterable[int]) -> str:
+    """Whole numbers as the literal of a bigint[], for thousands of them: a list takes longer."""
+    return f"{{{','.join(map(str, values))}}}"
+
+
 def execute(sql: str, params: Sequence[Any] = ()) -> int:
     """Runs a statement without an answer; how many rows it changed."""
     with connection.cursor() as cursor:

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -121,6 +122,7 @@ def evaluations(keys: Iterable[str], eval_loss: str | None = None) -> list[str]:
     return [*([eval_loss] if eval_loss else []), *found][:MAX_SERIES]
 
 
+@lru_cache(maxsize=1 << 16)
 def is_evaluation(key: str) -> bool:
     """Whether a series holds results of an evaluation, by its name."""
     name = spoken(key)

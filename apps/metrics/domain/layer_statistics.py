@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from apps.metrics.domain.templates import MAX_STATISTIC_CHARS
 
@@ -96,6 +97,7 @@ STATISTICS = (
 )  # fmt: skip
 
 
+@lru_cache(maxsize=1 << 16)
 def spoken(name: str) -> str:
     """Lower case, with "_", "-" and spaces read as the same: "Grad-Norm" -> "grad norm"."""
     return re.sub(r"[\s_\-]+", " ", name.strip().lower())

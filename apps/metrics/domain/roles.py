@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
+from functools import lru_cache
 
 from apps.metrics.domain.layer_statistics import spoken
 
@@ -307,7 +308,12 @@ def guess(keys: Iterable[str], rank_keys: Iterable[str] = ()) -> Roles:
     Numbers read from log lines (FROM_LOG) are rounded copies: they count only for a role that no
     other series has.
     """
-    names = sorted(keys)
+    return _guessed(tuple(sorted(keys)), tuple(sorted(rank_keys)))
+
+
+@lru_cache(maxsize=32)
+def _guessed(names: tuple[str, ...], rank_keys: tuple[str, ...]) -> Roles:
+    """Remembered: detectors ask at each look, and the names of a run seldom change."""
     richer = _guess([name for name in names if not name.startswith(FROM_LOG)])
     told = _guess([_own_name(name) for name in names if name.startswith(FROM_LOG)])
     read = {slug: FROM_LOG + name for slug, name in told.items()}

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from apps.core.sql import query
+from apps.core.sql import bigints, query_bytes
 from apps.metrics.domain.assembly import StoredBlock, StoredTier
 from apps.metrics.domain.tiers import chunk_of
 from apps.metrics.store.names import keysets
@@ -52,7 +52,7 @@ def fetch(plan: Plan) -> Fetched:
         parts.append(_tiers(plan, plan.level))
     sql = " UNION ALL ".join(sql for sql, _ in parts)
     params = [value for _, values in parts for value in values]
-    for kind, attempt, order, ref, axis, cells in query(sql, params):
+    for kind, attempt, order, ref, axis, cells in query_bytes(sql, params):
         if kind == "hot":
             block = StoredBlock(attempt, order, -order, columns[ref], bytes(axis), bytes(cells))
             found.hot.append(block)
@@ -82,9 +82,9 @@ def _cold(plan: Plan) -> tuple[str, list[Any]]:
         "SELECT c.key_id::text, c.attempt, c.block_id, c.axis_id, a.axis, c.cells"  # noqa: S608
         " FROM metrics_coldblock c JOIN metrics_coldaxis a"
         "   ON a.run_id = c.run_id AND a.axis_id = c.axis_id"
-        f" WHERE c.run_id = %s AND c.key_id = ANY(%s){where}"
+        f" WHERE c.run_id = %s AND c.key_id = ANY(%s::bigint[]){where}"
     )
-    return sql, [plan.run_id, list(plan.key_ids), *params]
+    return sql, [plan.run_id, bigints(plan.key_ids), *params]
 
 
 def _tiers(plan: Plan, level: int) -> tuple[str, list[Any]]:

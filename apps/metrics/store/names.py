@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from apps.core.errors import BadPayload
-from apps.core.sql import execute, query
+from apps.core.sql import bigints, execute, query
 from apps.metrics.domain.packing import Packed
 from apps.metrics.models import SeriesKey
 from apps.metrics.records import KeyInfo
@@ -88,7 +88,7 @@ def ids(run_id: int, names: Sequence[str], *, ranked: bool | None = None) -> dic
 def keysets(run_id: int, key_ids: Sequence[int]) -> dict[int, list[int]]:
     """keyset_id -> its columns, of those that hold a wanted key. -- uses the primary key"""
     sql = "SELECT keyset_id, keys FROM metrics_keyset WHERE run_id = %s AND keys && %s::bigint[]"
-    rows = query(sql, [run_id, list(key_ids)])
+    rows = query(sql, [run_id, bigints(key_ids)])
     return {row[0]: row[1] for row in rows}
 
 

@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from workers.benches.logsend import DOORS
 from workers.benches.report import BenchOptions, BenchReport
 
-NAMES = ("alerts", "burst", "growth", "ingest", "logs", "spikes", "wandb")
+NAMES = ("alerts", "burst", "detect", "growth", "ingest", "logs", "spikes", "wandb")
 
 
 class Command(BaseCommand):

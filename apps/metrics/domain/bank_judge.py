@@ -28,8 +28,8 @@ class BankPolicy:
     `alike` of the way they went. min_blocks: before a band is known; young_blocks: before verdicts.
     A limit is passed by `over_need` of 4 values after `under_need` running below it.
 
-    Source: chosen on own tiny runs and five recorded ones, then counted on 17 public logs of grad
-    norms it had not seen (335,643 values, no move); `bench detect --data` counts again.
+    Source: chosen on own tiny runs and five recorded ones, then counted on gradient norm and loss
+    of 26 public logs (335,643 values, no move); `bench detect --data` shows the own runs.
     """
 
     min_blocks: int = 4

@@ -265,7 +265,8 @@ def optimizer(scene: Scene, policy: CheckPolicy) -> list[Check]:
         return [Check(test, Result.HOLDS, ahead.title, policy.fair)]
     if not scene.clues.layers_logged:
         return [Check(test, Result.UNTESTED, "no statistics of layers are logged")]
-    return [Check(test, Result.AGAINST, "none left its band before the loss", policy.weak)]
+    seen = f"none left its band {policy.lead_steps} steps or more before it"
+    return [Check(test, Result.AGAINST, seen, policy.weak)]
 
 
 def _ahead(scene: Scene, policy: CheckPolicy) -> Finding | None:

@@ -50,6 +50,15 @@ class Lookups:
     advise: Advise = no_advice
 
 
+def _nowhere(run_id: int, incident: IncidentInfo) -> Sequence[Candidate]:
+    del run_id, incident
+    return ()
+
+
+NO_LOOKUPS = Lookups(_nowhere)
+"""For a message that shares a mail with others: it has room for one line."""
+
+
 def warm_up() -> None:
     """Loads what the first mail would wait for: matplotlib (1.1 s on an idle core, 5 s and more on
     a busy one), its fonts, the templates. A worker calls it before it forks its processes."""

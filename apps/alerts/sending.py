@@ -158,7 +158,8 @@ class _Worker:
     def _deliver(self, batch: list[Claimed], parcel: Parcel) -> list[tuple[Claimed, MailFacts]]:
         """Hands the mail over and records it; what each message of the batch said."""
         now_ns = self.clock()
-        told = [(claimed, self._facts(claimed, now_ns)) for claimed in batch]
+        above = self.above if len(batch) == 1 else mailing.NO_LOOKUPS
+        told = [(claimed, self._facts(claimed, above, now_ns)) for claimed in batch]
         bundle = Bundle(tuple(facts for _, facts in told), parcel.why, parcel.last_until_ns)
         channel = channel_id(batch[0].address.recipient)
         if channel is not None:
@@ -181,9 +182,9 @@ class _Worker:
         store.mark_sent(claimed, str(made.subject), self.clock())
         return True
 
-    def _facts(self, claimed: Claimed, now_ns: int) -> MailFacts:
+    def _facts(self, claimed: Claimed, above: Lookups, now_ns: int) -> MailFacts:
         (incident,) = incidents.get_many(claimed.address.run_id, [claimed.address.incident_id])
-        return mailing.facts(claimed, incident, self.above, now_ns)
+        return mailing.facts(claimed, incident, above, now_ns)
 
     def _record(self, told: Sequence[tuple[Claimed, MailFacts]], subject: str) -> None:
         """All of the batch are told, in one transaction: nothing else lies between the answer of

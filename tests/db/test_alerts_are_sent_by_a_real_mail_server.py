@@ -11,6 +11,7 @@ from apps.metrics import store as metrics
 from apps.runs import store as runs
 from tests.incident_samples import SECOND, WARN, at, ended, explosion, failure, finding
 from tests.mailbox import Mailbox, serve
+from workers.tasks.alerts import advise
 
 NOW = at(5000)
 FAST = SendPolicy(retry=RetryPolicy(tries=3, pause_s=0.0))
@@ -72,6 +73,13 @@ def test_the_opening_mail_has_text_html_picture_and_candidates(run_id, mailbox):
     assert [p["Content-ID"] for p in pictures] == ["<plot>"]
     assert pictures[0].get_content()[:4] == b"\x89PNG"
     assert mailbox.envelopes == [("lastgood@example.org", ["oncall@example.org"])]
+
+
+def test_the_mail_of_the_worker_has_the_suggestion_of_the_triage_card(run_id, mailbox):
+    _absorb(run_id, explosion())
+    assert sending.send_due(_candidates, advise=advise, clock=lambda: NOW, policy=FAST) == 1
+    text = mailbox.received[0].get_body(("plain",)).get_content()
+    assert "Suggestion: " in text
 
 
 def test_exactly_one_opening_and_one_closing_mail(run_id, mailbox):

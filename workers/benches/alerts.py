@@ -31,8 +31,8 @@ from workers.benches.servers import BenchServers, servers
 from workers.benches.smtpsink import Sink, listening
 from workers.embedded import server
 
-RUNS = 40
-HEALTHY, ROW_S, APART_S, RANKS = 300, 0.5, 1.0, 8
+RUNS = 20
+HEALTHY, ROW_S, APART_S, RANKS = 300, 1.0, 4.0, 8
 GIVE_UP_ROWS = 80
 _KINDS = ("one loss", "and a loss per rank")
 _CELERY = ("-m", "celery", "-A", "workers.celery")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from apps.alerts.domain.timing import SECOND_NS, ns
-from apps.core.words import duration, many
+from apps.core.words import duration
 
 
 class Fault(StrEnum):
@@ -55,7 +55,7 @@ class Trouble:
 
     def headline(self, now_ns: int) -> str:
         """One sentence."""
-        wait = f"{many(self.waiting, 'message')} {'waits' if self.waiting == 1 else 'wait'}"
+        wait = "1 message waits" if self.waiting == 1 else f"{self.waiting or 'no'} messages wait"
         age = (
             ""
             if self.since_ns is None

@@ -6,13 +6,13 @@ being wrong. This module keeps the last such changes and says how much of a shif
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import msgspec
 
 from apps.core.words import number
 from apps.metrics.domain.changes import ANCHOR_ROWS, ANCHORS, ChangePolicy, Track, jump
+from apps.metrics.domain.numerics import usable
 from apps.metrics.domain.planned import PlannedChange
 from apps.metrics.domain.train_row import TrainRow
 
@@ -105,7 +105,7 @@ class Context:
 
     def take(self, row: TrainRow, at: int) -> None:
         """Take the row number `at` of the attempt."""
-        if row.lr is not None and math.isfinite(row.lr):
+        if row.lr is not None and usable(row.lr):
             self._rate(row.lr, row.step, at)
         if row.batch_size is not None:
             self._track("batch_size", row.batch_size, row.step, at)
@@ -113,7 +113,7 @@ class Context:
             self._track("sequence_length", row.sequence_length, row.step, at)
         if row.data_mixture is not None:
             self._track("data_mixture", row.data_mixture, row.step, at)
-        if row.tokens_seen is not None:
+        if row.tokens_seen is not None and usable(row.tokens_seen):
             self._tokens(row.tokens_seen, row.step, at)
 
     def start_attempt(self) -> None:
@@ -205,7 +205,7 @@ class Context:
         state.tokens, state.tokens_step = tokens, step
 
     def _track(self, series: str, value: float, step: int, at: int) -> None:
-        if not math.isfinite(value):
+        if not usable(value):
             return
         track = self.state.tracks.setdefault(series, Track())
         if at % ANCHOR_ROWS == 0:

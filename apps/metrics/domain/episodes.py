@@ -131,9 +131,10 @@ class Episode(msgspec.Struct):
         return max(self.recent) / nearest if nearest > 0 else math.inf
 
     def ratio(self, rows: int) -> float | None:
-        """New level over old, None if either is not above 0."""
+        """New level over old, None if either is not above 0 or they are a billion apart."""
         now = self.level + self.direction * self.median(rows)
-        return now / self.level if self.level > 0 and now > 0 else None
+        ratio = now / self.level if self.level > 0 and now > 0 else 0.0
+        return ratio if 1e-9 < ratio < 1e9 else None
 
     def peak_excess(self) -> float:
         """The largest distance as a share of what there is to lose."""

@@ -163,7 +163,8 @@ def _by_count(shift: Shift, change: Change, policy: ExplainPolicy) -> bool:
 
 
 def _summed(ratio: float, change: Change, policy: ExplainPolicy) -> bool:
-    return abs(math.log(ratio * change.before / change.after)) < policy.sum_tolerance
+    expected = math.log(change.after) - math.log(change.before)
+    return abs(math.log(ratio) - expected) < policy.sum_tolerance
 
 
 def _by_other(shift: Shift, change: Change, policy: ExplainPolicy) -> bool:

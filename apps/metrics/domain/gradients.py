@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -86,7 +87,7 @@ class GradientTest:
         last = self.state.recent[-policy.growing_rows :]
         if len(last) < policy.growing_rows or max(ratio, min(last)) <= policy.page_ratio:
             return False
-        limit = max(policy.page_ratio, self._spread() ** policy.page_spreads)
+        limit = max(policy.page_ratio, _power(self._spread(), policy.page_spreads))
         return ratio > limit or (self.growing() and min(last) > limit)
 
     def growing(self) -> bool:
@@ -102,3 +103,8 @@ class GradientTest:
         """The state, to store."""
         self.state.window = self._window.values()
         return self.state
+
+
+def _power(spread: float, exponent: float) -> float:
+    """A norm that spreads over hundreds of decades has no limit that a number can hold."""
+    return math.exp(min(700.0, exponent * math.log(spread))) if spread > 1 else 1.0

@@ -10,6 +10,14 @@ import msgspec
 KEPT = 9
 """Bad rows that are remembered, beside the newest."""
 
+BOUND = 1e100
+"""fp32 ends at 3e38: what lies beyond is as good as infinite, and sums of it would be."""
+
+
+def usable(value: float) -> bool:
+    """Whether a value is a number that a training can have computed."""
+    return -BOUND < value < BOUND
+
 
 @dataclass(frozen=True, slots=True)
 class NumericsPolicy:
@@ -44,18 +52,19 @@ class NumericsState(msgspec.Struct):
 def bad_loss(loss: float | None, grad_norm: float | None) -> bool:
     """Whether a row has no usable loss although it stands for a step.
 
-    NaN and inf; also 0.0 or nothing beside a gradient that is no number: Hugging Face prints
-    "loss: 0.0, grad_norm: nan" and Megatron leaves the loss out of such a line.
+    NaN, inf and what no training computes (BOUND); also 0.0 or nothing beside a gradient that is
+    no number: Hugging Face prints "loss: 0.0, grad_norm: nan" and Megatron leaves the loss out of
+    such a line.
     """
-    if loss is not None and not math.isfinite(loss):
+    if loss is not None and not usable(loss):
         return True
-    no_gradient = grad_norm is not None and not math.isfinite(grad_norm)
+    no_gradient = grad_norm is not None and not usable(grad_norm)
     return no_gradient and (loss is None or loss == 0.0)
 
 
 def take_flags(state: NumericsState, at: int, loss: float | None, grad: float | None) -> bool:
     """Count the row number `at` of the attempt; whether its loss can be used."""
-    no_gradient = grad is not None and not math.isfinite(grad)
+    no_gradient = grad is not None and not usable(grad)
     lost = bad_loss(loss, grad)
     if lost:
         state.bad_loss = [*state.bad_loss[-KEPT:], at]

@@ -6,7 +6,6 @@ modules (excursions, slow, gradients, numerics, gaps, plateau); this one feeds t
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
 import msgspec
@@ -159,7 +158,7 @@ class SpikeDetector:
             self._loss(row, row.loss)
         self._nonfinite(row)
         self._loss_scale(row)
-        if row.grad_norm is not None and math.isfinite(row.grad_norm):
+        if row.grad_norm is not None and numerics.usable(row.grad_norm):
             self._gradient_norm(row, row.grad_norm)
 
     # -- loss -------------------------------------------------------------------------------
@@ -211,7 +210,7 @@ class SpikeDetector:
             return None
         shift = Shift(
             step=test.state.since_step,
-            ratio=now / best if best > 0 else None,
+            ratio=now / best if 1e9 * best > now > best > 0 else None,
             excess=(now - best) / band.reach,
             share=(now - best) / max(band.learnt, band.reach),
             growth=1.0,

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from apps.metrics.domain.train_row import TrainRow
 from tests.metric_samples import curve_rows, findings, pages
 from workers.benches.loss_curves import healthy
 
@@ -25,15 +26,28 @@ def test_a_constant_says_nothing(value, rows):
     assert findings(curve_rows(curve)) == {}
 
 
-@given(st.lists(st.floats(), max_size=60))
-@settings(max_examples=25)
-def test_any_numbers_are_survived(values):
-    curve = healthy(40, seed=0)
+WIDE = st.floats() | st.sampled_from([0.0, 5e-324, 1e-300, 1e-9, 1.0, 3e38, 1e99, 1e308, -1e308])
+RUNS = st.lists(st.tuples(WIDE, st.integers(1, 90)), min_size=1, max_size=8)
+"""Values, and for how many rows each of them stays."""
+
+
+@given(RUNS, RUNS, RUNS)
+@settings(max_examples=25, deadline=None)
+def test_any_numbers_are_survived(losses, norms, others):
+    columns = [
+        [v for value, rows in runs for v in [value] * rows] for runs in (losses, norms, others)
+    ]
     rows = [
-        replace(row, loss=value, grad_norm=value, lr=value, loss_scale=value)
-        for row, value in zip(curve_rows(curve), values, strict=False)
+        TrainRow(at, at, loss, norm, other, other, other, other, other, other, other, other)
+        for at, (loss, norm, other) in enumerate(zip(*columns, strict=False))
     ]
     findings(rows)
+
+
+def test_norms_of_all_magnitudes_are_survived():
+    curve = healthy(400, seed=0)
+    curve.grad_norm[:] = 10.0 ** np.random.default_rng(0).uniform(-200, 90, 400)
+    findings(curve_rows(curve))
 
 
 @pytest.mark.parametrize("decimals", [1, 2])

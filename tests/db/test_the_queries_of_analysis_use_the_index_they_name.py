@@ -135,6 +135,7 @@ CASES = [
     (incidents.list_urgent, (IncidentQuery(text="loss"),), ["ix_incident_urgency"]),
     (incidents.list_urgent, (IncidentQuery(run_id=7),), ["ix_incident_attempt"]),
     (incidents.counts, (), ["ix_incident_urgency"]),
+    (incidents.of_runs, ([7, 8],), ["ix_incident_attempt"]),
     (incidents.notes, (7, 7_001), ["incidents_incidentevent_pkey"]),
     (incidents.paging, (5,), ["ix_incident_page"]),
     (incidents.open_count, (), ["ix_incident_state"]),

@@ -118,7 +118,7 @@ def _spoken_of(text: str) -> Q:
 
 
 def of_runs(run_ids: Collection[int], limit: int = 300) -> list[IncidentInfo]:
-    """The newest incidents of these runs. -- uses ix_incident_id or the primary key"""
+    """The newest incidents of these runs. -- uses ix_incident_attempt or ix_incident_id"""
     rows = Incident.objects.filter(run_id__in=list(run_ids)).order_by("-id")
     return [info_of(row) for row in rows[:limit]]
 

@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from apps.core.clock import now_ns
 from apps.dashboard import board, flight
-from apps.dashboard.story import _missing
+from apps.rollbacks.account import _missing
 from apps.runs import store as runs
 from apps.runs.domain.topology import first_missing
 from apps.runs.records import PlacementInfo, Progress

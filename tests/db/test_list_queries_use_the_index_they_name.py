@@ -21,6 +21,8 @@ INSERT INTO runs_attempt (run_id, number, started_ns, summary, failed, last_ns, 
   FROM generate_series(1, 500) r, generate_series(0, 9) a;
 INSERT INTO runs_contact (run_id, heard_ns, contacts, watched, rhythm, told)
   SELECT r, r, 1, r <= 20, '{}', '{}' FROM generate_series(1, 3000) r;
+INSERT INTO runs_watch (id, looked_ns, resumed_ns, judged_ns)
+  SELECT r, 1, 1, 1 FROM generate_series(1, 2000) r;
 INSERT INTO runs_launch (run_id, slot, launch, attempt, started_ns)
   SELECT 1, 'torchrun:' || n, 'launch-' || a, a, 1
   FROM generate_series(1, 200) n, generate_series(0, 9) a;
@@ -46,6 +48,7 @@ INSERT INTO ingest_batch (run_id, batch_id, written_at)
   FROM generate_series(1, 50) r, generate_series(0, 199) i;
 ANALYZE;
 """
+"""The watch has one row only; with more of them a plan shows that it is found by its key."""
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 LAUNCH = LaunchSeen("wandb", "w", 1)
 

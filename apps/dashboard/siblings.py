@@ -80,7 +80,7 @@ class Scene:
 
 
 def scene(run: RunInfo) -> Scene:
-    """The page of a run. About ten statements, and one for each run that may be compared with."""
+    """The page of a run. Fewer than twenty statements, however many runs there are."""
     chosen, attempts = metrics.siblings_of(run.id), runs.attempts(run.id)
     newest = attempts[-1] if attempts else None
     total = chosen.total_steps if chosen else curves.schedule_of(run, newest)
@@ -98,10 +98,7 @@ def scene(run: RunInfo) -> Scene:
 
 
 def _options(
-    run: RunInfo,
-    attempts: Sequence[AttemptInfo],
-    plan: Plan,
-    chosen: SiblingSet | None,
+    run: RunInfo, attempts: Sequence[AttemptInfo], plan: Plan, chosen: SiblingSet | None
 ) -> list[Option]:
     found = [
         Option(run, info.number, "earlier attempt", plan[0], info.last_step, plan[1],
@@ -116,9 +113,7 @@ def _options(
     return _with_chosen(run, found, chosen)
 
 
-def _option(
-    run: RunInfo, newest: AttemptInfo | None, plan: tuple[int | None, float | None]
-) -> Option:
+def _option(run: RunInfo, newest: AttemptInfo | None, plan: Plan) -> Option:
     total, compute = curves.schedule_of(run, newest), schedule.compute_flops(run.config)
     last = newest.last_step if newest else None
     whole_run = total is not None and last is not None and last + 1 >= curves.COMPLETE_SHARE * total

@@ -239,7 +239,7 @@ def _extend(scene: _Scene, info: IncidentInfo, case: Case) -> None:
     summary = replace(summarise(own, scene.nodes), finding_count=len(case.findings))
     store.save_summary(info, summary)
     onset = (summary.onset_step, summary.onset_time_ns)
-    if _onset(info) != onset:
+    if _onset(info) != onset or _other_anchor(info, onset, own):
         _seek(scene, info.id, onset, own)
 
 
@@ -263,6 +263,16 @@ def _seek(
             signal = replace(signal, ahead_of=anchor.words)
     look_again = next_look(anchor.step, scene.newest_step or anchor.step)
     return store.save_earliest(scene.run_id, incident_id, signal, look_again)
+
+
+def _other_anchor(
+    info: IncidentInfo, onset: tuple[int | None, int], findings: Sequence[Finding]
+) -> bool:
+    """Whether leads are counted from elsewhere by now: the loss has followed its layers."""
+    anchor, known = anchor_of(findings, onset), store.movers(info.run_id, info.id)
+    if anchor is None or known is None:
+        return False
+    return (known.anchor_step, known.by_loss) != (anchor.step, anchor.loss)
 
 
 def _move(signal: MovedSignal) -> Move:

@@ -19,12 +19,13 @@ class DeparturePolicy:
     `near_rows` values before it on, three of 16 values beyond six robust standard deviations and
     `excess` of the level, after 24 values. A move that began earlier must last as long as the bank
     asks for, and get twice as far: a slow drift of a healthy series creeps over the edge of a
-    frozen band. One that was over before the incident is another story. after_steps: so long
-    behind it a move still counts as late. `bench detect` counts false movers on healthy windows.
+    frozen band. One that was over before the incident is another story, and so is one that began
+    more than `look_back_steps` before. after_steps: so long behind it a move counts as late.
     """
 
     excess: float = 0.10
     near_rows: int = 20
+    look_back_steps: int = 400
     after_steps: int = 50
     far: BankPolicy = field(default_factory=lambda: BankPolicy(min_blocks=3, young_blocks=16))
     near: BankPolicy = field(
@@ -74,7 +75,8 @@ def departures(
     moves = _moves(events + bank.feed(state, rows.part(cut, len(rows.step)), policy.near))
     found = []
     for column, own in moves.items():
-        counting = [move for move in own if _counts(move, anchor_step, int(near[column]))]
+        recent = [m for m in own if m.began.since_step >= anchor_step - policy.look_back_steps]
+        counting = [move for move in recent if _counts(move, anchor_step, int(near[column]))]
         if counting:
             found.append(_departure(min(counting, key=lambda move: move.began.since_step)))
     return sorted(found, key=lambda one: (one.step, -abs(one.z), one.column))

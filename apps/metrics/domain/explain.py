@@ -40,8 +40,7 @@ class ExplainPolicy:
     growth: float = 1.5
     growth_share: float = 0.25
     slow_rows: int = 250
-    round_tolerance: float = 0.09
-    round_tolerance_alone: float = 0.04
+    round_tolerance: float = 0.06
     flat: float = 1.6
     grad_low: float = 0.85
     grad_high: float = 1.4
@@ -134,24 +133,21 @@ def factor_of_sum(shift: Shift, grad_ratio: float, policy: ExplainPolicy) -> flo
     The mark of a loss that is a sum over the batch, when nobody logs the batch: it stays at 2, 3,
     4, 6, 8 or 16 times what it was, or at the inverse. The gradient norm of a sum changes by a
     factor between its root (noise) and itself (signal). grad_ratio: how many times its usual value
-    it is; 0.0: not logged, then only powers of 2 count, and must fit better.
+    it is; 0.0: not logged. Then nothing tells a sum from an explosion, which must page.
     """
-    if shift.ratio is None or shift.spread > policy.flat:
+    if shift.ratio is None or shift.spread > policy.flat or grad_ratio <= 0:
         return None
     up = max(shift.ratio, 1 / shift.ratio)
-    nearest = min(ROUND if grad_ratio > 0 else POWERS, key=lambda r: abs(math.log(up / r)))
-    tolerance = policy.round_tolerance if grad_ratio > 0 else policy.round_tolerance_alone
-    if abs(math.log(up / nearest)) > tolerance:
+    nearest = min(ROUND, key=lambda r: abs(math.log(up / r)))
+    if abs(math.log(up / nearest)) > policy.round_tolerance:
         return None
-    if grad_ratio > 0:
-        grads = grad_ratio if shift.ratio > 1 else 1 / grad_ratio
-        if not policy.grad_low * math.sqrt(nearest) < grads < policy.grad_high * nearest:
-            return None
+    grads = grad_ratio if shift.ratio > 1 else 1 / grad_ratio
+    if not policy.grad_low * math.sqrt(nearest) < grads < policy.grad_high * nearest:
+        return None
     return nearest if shift.ratio > 1 else 1 / nearest
 
 
 ROUND = (2.0, 3.0, 4.0, 6.0, 8.0, 16.0)
-POWERS = (2.0, 4.0, 8.0, 16.0)
 
 
 def _by_count(shift: Shift, change: Change, policy: ExplainPolicy) -> bool:

@@ -207,9 +207,6 @@ WORDS: dict[str, Words] = {
     "ExplainPolicy.round_tolerance": Words(
         "how near a round factor a loss must be to look like a sum", "|ln ratio|", 0.01, 0.2
     ),
-    "ExplainPolicy.round_tolerance_alone": Words(
-        "the same where no gradient norm is logged", "|ln ratio|", 0.005, 0.2
-    ),
     "ExplainPolicy.flat": Words(
         "how flat it must stay: its furthest row over its nearest", TIMES, 1.05, 10
     ),

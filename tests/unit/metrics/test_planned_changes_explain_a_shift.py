@@ -115,6 +115,11 @@ def test_the_same_jump_with_a_wild_gradient_pages():
     assert [f.kind for f in told(scaled(2.0, grads=9.0)) if f.page]
 
 
+def test_the_same_jump_without_a_gradient_norm_pages():
+    rows = [replace(row, grad_norm=None) for row in scaled(4.0)]
+    assert [f.kind for f in told(rows) if f.page] == ["explosion"]
+
+
 def test_a_bulge_in_warm_up_is_silent_and_an_explosion_in_it_pages():
     curve = healthy(400, seed=5, outliers=False)
     curve.lr[:] = 1e-6 * np.arange(1, 401)

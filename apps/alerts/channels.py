@@ -49,6 +49,7 @@ def add(asked: ChannelAsked, actor: Actor, now_ns: int) -> Saved:
     require(actor, "admin")
     access = checked(asked.kind, asked.url, asked.secret)
     with transaction.atomic():
+        rules_store.one_at_a_time()
         values = _values(asked, access, actor, now_ns)
         if store.count() >= store.MAX_CHANNELS:
             raise Refused(f"there are {store.MAX_CHANNELS} channels already", where="name")
@@ -66,6 +67,7 @@ def change(channel_id: int, asked: ChannelAsked, version: int, actor: Actor, now
     """
     require(actor, "admin")
     with transaction.atomic():
+        rules_store.one_at_a_time()
         before = _known(channel_id)
         asked = _of_kind(asked, before.kind)
         access = _access(channel_id, asked)
@@ -92,6 +94,7 @@ def remove(channel_id: int, actor: Actor) -> None:
     """Needs the scope admin. Refused while a rule names the channel."""
     require(actor, "admin")
     with transaction.atomic():
+        rules_store.one_at_a_time()
         before = _known(channel_id)
         users = [rule.name for rule in rules_store.rules() if channel_id in rule.channels]
         if users:

@@ -50,6 +50,7 @@ def add(asked: Rule, actor: Actor, now_ns: int) -> int:
     """A new rule's number. Needs the scope admin. AppError names the field at fault."""
     require(actor, "admin")
     with transaction.atomic():
+        store.one_at_a_time()
         rule = _checked(asked, 0)
         if store.count() >= store.MAX_RULES:
             raise Refused(f"there are {store.MAX_RULES} rules already", where="name")
@@ -62,6 +63,7 @@ def change(rule_id: int, asked: Rule, version: int, actor: Actor, now_ns: int) -
     """Changes a rule. Needs the scope admin. Conflict if somebody was faster."""
     require(actor, "admin")
     with transaction.atomic():
+        store.one_at_a_time()
         before = _known(rule_id)
         rule = _checked(asked, rule_id)
         if not store.change(rule_id, version, _values(rule, actor, now_ns)):
@@ -77,6 +79,7 @@ def remove(rule_id: int, actor: Actor) -> None:
     """Needs the scope admin. What it sent stays in the delivery log."""
     require(actor, "admin")
     with transaction.atomic():
+        store.one_at_a_time()
         before = _known(rule_id)
         store.remove(rule_id)
         what = _called(rule_id, before.rule)

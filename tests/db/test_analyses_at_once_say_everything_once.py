@@ -1,10 +1,7 @@
 """ingest.analyse in two processes at once, and beside a writer."""
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from apps.alerts import store as alerts
@@ -16,6 +13,7 @@ from apps.metrics import store as metrics
 from apps.runs import store as runs
 from apps.runs.records import Progress
 from tests.recorded import LATER_NS, job_rows, rank_rows, start
+from tests.threads import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -33,22 +31,6 @@ def write(run_id, rows, source):
         steps = [row.step for row in rows]
         runs.note_progress(run_id, 0, Progress(min(steps), max(steps)), timezone.now())
         ingest.mark_written(run_id, [0])
-
-
-def at_once(*works):
-    """Runs all in threads of their own; the errors they raised."""
-    ready = threading.Barrier(len(works))
-
-    def run(work):
-        ready.wait()
-        try:
-            work()
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(len(works)) as pool:
-        errors = [running.exception() for running in [pool.submit(run, work) for work in works]]
-    return [error for error in errors if error is not None]
 
 
 def told(run_id):

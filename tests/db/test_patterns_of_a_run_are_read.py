@@ -8,6 +8,7 @@ from apps.logs.patterns import SETTLED_NS, PatternQuery, learn_ordinary, read_pa
 from apps.logs.store import ordinary as ordinary_store
 from apps.runs import store as runs
 from apps.runs.models import Run
+from apps.runs.records import Progress
 from tests.pattern_samples import HOUR_NS, NOON_NS, say
 
 pytestmark = pytest.mark.django_db
@@ -78,7 +79,7 @@ def test_what_a_run_that_ended_well_says_is_ordinary(run_id):
     ended = NOON_NS + SETTLED_NS + HOUR_NS
     assert learn_ordinary(ended) == 0
     runs.end_attempt(run_id, 0, 0)
-    runs.note_progress(run_id, 0, runs.Progress(last_ns=NOON_NS), None)
+    runs.note_progress(run_id, 0, Progress(last_ns=NOON_NS), None)
     other = runs.ensure_run("other")
     Run.objects.filter(pk=other).update(project="llm")
     say(other, (0, 0, "ERROR", "harmless"), (0, 0, "ERROR", "it broke"))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apps.core.errors import AppError
@@ -52,6 +52,7 @@ def test_beyond_its_conditions_it_is_refused_in_words(known, target, told):
         extrapolate(known, target)
 
 
+@settings(max_examples=25)
 @given(
     st.lists(st.floats(0.1, 20), min_size=3, max_size=8),
     st.floats(1e-3, 1e3),

@@ -77,9 +77,9 @@ def test_a_logged_batch_size_explains_a_summed_loss(run):
 
 
 def test_lines_without_a_loss_are_seen_by_what_else_they_hold(run):
-    rows = [replace(r, time_ns=T0_NS + 20 * S * r.step) for r in curve_rows(healthy(60, seed=1))]
+    rows = [replace(r, time_ns=T0_NS + 60 * S * r.step) for r in curve_rows(healthy(60, seed=1))]
     write(run, rows, **{"train/lr": lambda step: 1e-4})
     assert told(run) == []
-    silent = [MetricRow(60 + n, T0_NS + 20 * S * (60 + n), {"train/lr": 1e-4}) for n in range(4)]
+    silent = [MetricRow(60 + n, T0_NS + 60 * S * (60 + n), {"train/lr": 1e-4}) for n in range(4)]
     store.write_rows(run, 0, silent, source="test")
     assert told(run) == [("missing_loss:a0:s60", "missing_loss", "page")]

@@ -18,7 +18,7 @@ class GapPolicy:
 
     times: int = 3
     rows: int = 3
-    wait_s: float = 30.0
+    wait_s: float = 120.0
     min_losses: int = 20
 
 

@@ -10,7 +10,7 @@ from tests.metric_samples import S, curve_rows, findings, pages
 from workers.benches.loss_curves import healthy
 
 
-def rows_without(steps, *, every=1, seconds=20, grad_norm=True):
+def rows_without(steps, *, every=1, seconds=60, grad_norm=True):
     """A row every `seconds` s; a loss in every `every`-th of them, and none at `steps`."""
     rows = curve_rows(healthy(400, seed=1, outliers=False))
     found = []
@@ -61,3 +61,17 @@ def test_a_line_with_only_a_learning_rate_is_a_row():
     assert [(row.step, row.loss, row.lr) for row in rows] == [
         (0, 2.0, 1e-4), (1, 2.0, 1e-4), (2, None, 1e-4), (3, None, 1e-4),
     ]  # fmt: skip
+
+
+def test_a_learning_rate_of_log_lines_that_are_ahead_of_the_losses_misses_nothing():
+    steps, late = np.arange(200), np.arange(300)
+    series = {
+        "train/loss": (steps, steps * 60 * S, np.full(200, 2.0)),
+        "log/learning rate": (late, late * 60 * S, np.full(300, 1e-3)),
+        "train/lr": (late, late * 60 * S, np.full(300, 1e-3)),
+    }
+    rows = train_rows(series, {"loss": "train/loss", "lr": "log/learning rate"})
+    assert [row.step for row in rows] == list(range(200))
+    assert rows[7].lr == 1e-3
+    beside = train_rows(series, {"loss": "train/loss", "lr": "train/lr"})
+    assert [row.step for row in beside] == list(range(300))

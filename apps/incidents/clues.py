@@ -26,7 +26,7 @@ from apps.incidents.domain.correlate import FAILURE_KINDS
 from apps.incidents.domain.incident import IncidentInfo, IncidentState
 from apps.incidents.domain.looking import Series
 from apps.incidents.domain.scene import DEFAULT_POLICY as CHECKS
-from apps.incidents.domain.summary import telling
+from apps.incidents.domain.summary import struck_at
 from apps.incidents.store import clues as clue_store
 from apps.metrics import naming
 from apps.metrics import store as metrics
@@ -126,9 +126,7 @@ class _Scene:
 
     @property
     def struck(self) -> int | None:
-        """Where the finding that speaks for all began, behind its early signs."""
-        step = telling(self.findings).onset_step
-        return self.onset if step is None else step
+        return struck_at(self.findings, self.onset)
 
     @property
     def seen_step(self) -> int:

@@ -10,7 +10,7 @@ from apps.incidents.domain.clues import Clues
 from apps.incidents.domain.correlate import loudness
 from apps.incidents.domain.incident import EarliestSignal, IncidentInfo
 from apps.incidents.domain.shape import Shape
-from apps.incidents.domain.summary import telling
+from apps.incidents.domain.summary import struck_at
 
 
 class Result(StrEnum):
@@ -86,9 +86,8 @@ class Scene:
 
     @property
     def struck(self) -> int | None:
-        """Where the finding that speaks for all began: the loss itself, behind its early signs."""
-        step = telling(self.findings).onset_step
-        return self.onset if step is None else step
+        """Where the loss itself went wrong (summary.struck_at)."""
+        return struck_at(self.findings, self.onset)
 
     @property
     def earliest(self) -> EarliestSignal | None:

@@ -104,6 +104,13 @@ def telling(findings: Sequence[Finding]) -> Finding:
     return min(findings, key=lambda f: (-loudness(f.severity), _place(f.kind), f.onset_time_ns))
 
 
+def struck_at(findings: Sequence[Finding], onset_step: int | None) -> int | None:
+    """Where the finding that speaks for all began: the loss itself, behind its early signs. The
+    onset of the incident if that finding has no step."""
+    step = telling(findings).onset_step
+    return onset_step if step is None else step
+
+
 def layer_of(series: str | None) -> str | None:
     """The layer a series speaks of ("grad_norm/layers.4" -> "layer 4"), None for none. By the
     built-in rules: findings are about series of the whole job, only a few name a layer."""

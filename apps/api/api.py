@@ -9,6 +9,7 @@ from apps.api.alerts import router as alerts
 from apps.api.auth import signed_in
 from apps.api.clocks import router as clocks
 from apps.api.detectors import router as detectors
+from apps.api.evaluations import router as evaluations
 from apps.api.incident_acts import router as incident_acts
 from apps.api.incidents import router as incidents
 from apps.api.ingest import router as ingest
@@ -60,6 +61,7 @@ api.add_router("", incident_acts, tags=["incidents"])
 api.add_router("", kept, tags=["logs"])
 api.add_router("", clocks, tags=["logs"])
 api.add_router("", detectors, tags=["detectors"])
+api.add_router("", evaluations, tags=["evaluations"])
 api.add_router("", labels, tags=["ingest"])
 api.add_router("", logs, tags=["logs"])
 api.add_router("", names, tags=["names"])

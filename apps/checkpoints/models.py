@@ -74,3 +74,28 @@ class CheckpointResave(models.Model):
     saved_at_ns = models.BigIntegerField()
     save_s = models.FloatField(null=True)
     files = models.BinaryField()
+
+
+class EvaluationResult(models.Model):
+    """What one evaluation said of a checkpoint. Rows are added, never changed but for at_ns: when
+    the same was said last.
+
+    digest: of the scores, so that a repeat is no second result. headline: the scores without parts
+    of groups (domain/scores.py). source: api, or the tool whose file it was. left_out: numbers of
+    that file that could not be taken.
+    """
+
+    pk = models.CompositePrimaryKey("run_id", "attempt", "step", "suite", "digest")
+    run_id = models.BigIntegerField()
+    attempt = models.IntegerField()
+    step = models.BigIntegerField()
+    suite = models.CharField(max_length=100)
+    digest = models.CharField(max_length=64)
+    source = models.CharField(max_length=40)
+    model = models.TextField(blank=True)
+    at_ns = models.BigIntegerField()
+    said_by = models.CharField(max_length=200)
+    headline = models.JSONField()
+    scores = models.JSONField()
+    score_count = models.IntegerField()
+    left_out = models.IntegerField(default=0)

@@ -1,14 +1,18 @@
 """logs.search.scan and page"""
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from apps.logs import search
 from apps.logs.domain.chunk.merging import MergePolicy
 from apps.logs.domain.query.querytext import parse_query
 from apps.logs.domain.query.ranksets import BadQuery
+from apps.logs.models import Chunk
 from apps.logs.records import LogQuery
 from apps.logs.store import searching
 from apps.logs.store.merging import merge_some
+from apps.logs.store.opened import OPENED
 from tests.log_batches import RUN, send
 
 pytestmark = pytest.mark.django_db
@@ -36,6 +40,10 @@ def many_chunks():
 
 def numbers(lines):
     return [int(entry.text.split()[-2]) for entry in lines]
+
+
+def bodies_read(captured):
+    return [query for query in captured.captured_queries if "body, size_bytes" in query["sql"]]
 
 
 def found(text, **changes):
@@ -135,3 +143,19 @@ def test_a_bad_regex_is_refused_before_anything_is_read(django_assert_num_querie
 
 def test_a_step_that_nobody_named_finds_nothing(many_chunks):
     assert found("step:99") == []
+
+
+def test_a_chunk_that_was_read_is_not_read_again(many_chunks):
+    OPENED.clear()
+    with CaptureQueriesContext(connection) as first:
+        lines = found("rank:1")
+    with CaptureQueriesContext(connection) as again:
+        assert found("rank:1") == lines
+    assert bodies_read(first)
+    assert not bodies_read(again)
+
+
+def test_lines_of_a_chunk_that_was_deleted_are_not_given_from_memory(many_chunks):
+    assert len(found("")) == 240
+    Chunk.objects.filter(run_id=RUN, node="gpu-1").delete()
+    assert len(found("")) == 120

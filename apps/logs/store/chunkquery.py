@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -10,10 +10,12 @@ from apps.core.errors import AppError
 from apps.core.records import Severity
 from apps.core.sql import query as ask
 from apps.core.sql import query_bytes
+from apps.logs.domain.chunk.openchunk import OpenChunk
 from apps.logs.domain.query.ranksets import Spans
 from apps.logs.records import LogQuery
 from apps.logs.store import payloads
 from apps.logs.store.bucket import BucketAway
+from apps.logs.store.opened import OPENED
 from apps.logs.store.payloads import Place
 
 MAX_SPANNED = 100_000
@@ -157,15 +159,34 @@ def rows_of(where: Where, step: Step) -> list[ChunkRow]:
     return [ChunkRow(*row) for row in query_bytes(sql, [*values, step.size])]
 
 
-def bodies_of(run_id: int, chunk_ids: Sequence[int]) -> dict[int, bytes]:
-    """chunk id -> its bytes; without those that were merged or deleted since. Raises Unreadable.
+def opened(run_id: int, rows: Sequence[ChunkRow]) -> dict[int, OpenChunk]:
+    """chunk id -> the chunk; without those that were merged or deleted since. Raises Unreadable.
 
-    -- uses the primary key
+    Only chunks that nobody used lately are read; see used(). -- uses the primary key
     """
+    found = {row.chunk_id: OPENED.get(_key(run_id, row)) for row in rows}
+    bodies = _bodies_of(run_id, [chunk_id for chunk_id, known in found.items() if known is None])
+    found |= {chunk_id: OpenChunk(body) for chunk_id, body in bodies.items()}
+    return {chunk_id: chunk for chunk_id, chunk in found.items() if chunk is not None}
+
+
+def used(run_id: int, row: ChunkRow, chunk: OpenChunk) -> None:
+    """Keeps what was opened of a chunk for the next who asks for it."""
+    OPENED.keep(_key(run_id, row), chunk)
+
+
+def _key(run_id: int, row: ChunkRow) -> Hashable:
+    """Times and lines too: a database that was put back to an earlier day gives ids again."""
+    return run_id, row.chunk_id, row.first_ns, row.last_ns, row.lines
+
+
+def _bodies_of(run_id: int, chunk_ids: Sequence[int]) -> dict[int, bytes]:
     sql = """
         SELECT chunk_id, body, size_bytes, bundle_id, body_at FROM logs_chunk
          WHERE run_id = %s AND chunk_id = ANY(%s)
     """
+    if not chunk_ids:
+        return {}
     places = {
         chunk_id: Place(bytes(body) if body is not None else None, *rest)
         for chunk_id, body, *rest in query_bytes(sql, [run_id, list(chunk_ids)])

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from apps.core.sql import snapshot
-from apps.logs.domain.chunk.chunks import NO_RANK, ChunkLines, decode_chunk
+from apps.logs.domain.chunk.chunks import NO_RANK, ChunkLines
 from apps.logs.domain.query.cursor import LineKey
 from apps.logs.domain.query.entries import entries_of
 from apps.logs.domain.query.paging import Found, file_of
 from apps.logs.records import LogEntry, LogPage
 from apps.logs.store import chunkquery
-from apps.logs.store.chunkquery import Step, Where
+from apps.logs.store.chunkquery import ChunkRow, Step, Where
 
 STEP = 4
 MAX_OPENED = 64
@@ -32,10 +32,12 @@ class _Lines:
     found: dict[int, tuple[ChunkLines, int]] = field(default_factory=dict)
     opened: int = 0
 
-    def take(self, chunk_ids: list[int]) -> None:
+    def take(self, rows: Sequence[ChunkRow]) -> None:
         """The lines of the file in these chunks."""
-        for body in chunkquery.bodies_of(self.run_id, chunk_ids).values():
-            chunk = decode_chunk(body)
+        opened = chunkquery.opened(self.run_id, rows)
+        for row in (row for row in rows if row.chunk_id in opened):
+            chunk = opened[row.chunk_id].columns
+            chunkquery.used(self.run_id, row, opened[row.chunk_id])
             here = np.array([o.source == self.source for o in chunk.origins], dtype=np.bool_)
             numbers = np.flatnonzero(here[chunk.origin])
             self.found.update(
@@ -63,8 +65,8 @@ def context_of(run_id: int, key: LineKey, before: int, after: int) -> LogPage:
     where, time_ns = _of_its_file(where, lines), key[0]
     earlier = _rows(where.also("last_ns < %s", time_ns), newest_first=True)
     later = _rows(where.also("first_ns > %s", time_ns), newest_first=False)
-    _widen(lines, (row.chunk_id for row in earlier), before, later=False)
-    _widen(lines, (row.chunk_id for row in later), after, later=True)
+    _widen(lines, earlier, before, later=False)
+    _widen(lines, later, after, later=True)
     return _page(lines, before, after)
 
 
@@ -90,7 +92,7 @@ def _found(run_id: int, key: LineKey) -> tuple[_Lines, Where]:
         [run_id, attempt, node, [key[1]]],
     )
     here = where.also("first_ns <= %s AND last_ns >= %s", key[0], key[0])
-    lines.take([row.chunk_id for row in _rows(here, newest_first=False)])
+    lines.take(list(_rows(here, newest_first=False)))
     return lines, where
 
 
@@ -111,7 +113,7 @@ def _of_its_file(where: Where, lines: _Lines) -> Where:
     return Where(where.tests, [*values, [lines.key[1], NO_RANK]])
 
 
-def _rows(where: Where, *, newest_first: bool) -> Iterator[chunkquery.ChunkRow]:
+def _rows(where: Where, *, newest_first: bool) -> Iterator[ChunkRow]:
     behind: tuple[int, int] | None = None
     for _ in range(0, MAX_OPENED, STEP):
         rows = chunkquery.rows_of(where, Step(STEP, newest_first, False, behind))
@@ -121,6 +123,6 @@ def _rows(where: Where, *, newest_first: bool) -> Iterator[chunkquery.ChunkRow]:
         behind = (rows[-1].last_ns if newest_first else rows[-1].first_ns, rows[-1].chunk_id)
 
 
-def _widen(lines: _Lines, chunk_ids: Iterator[int], wanted: int, *, later: bool) -> None:
-    while lines.beside(later=later) < wanted and (one := next(chunk_ids, None)) is not None:
+def _widen(lines: _Lines, rows: Iterator[ChunkRow], wanted: int, *, later: bool) -> None:
+    while lines.beside(later=later) < wanted and (one := next(rows, None)) is not None:
         lines.take([one])

@@ -17,7 +17,8 @@ from itertools import chain, repeat
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.logs.domain.chunk.chunks import ChunkLines, decode_chunk, open_texts
+from apps.logs.domain.chunk.chunks import ChunkLines
+from apps.logs.domain.chunk.openchunk import OpenChunk
 from apps.logs.domain.query.conditions import LineFilter, filter_of, matching, texts_match
 from apps.logs.domain.query.cursor import LineKey, pack_cursor, unpack_cursor
 from apps.logs.domain.query.entries import entries_of
@@ -215,19 +216,24 @@ class _Search:
 
     def _fetched(self, rows: Sequence[ChunkRow], hiding: Hiding) -> list[Callable[[], _Opened]]:
         """What gives the chunks of these rows, which are at work already if they are several."""
-        bodies = chunkquery.bodies_of(self.query.run_id, [row.chunk_id for row in rows])
-        if len(bodies) < len(rows):
+        chunks = chunkquery.opened(self.query.run_id, rows)
+        if len(chunks) < len(rows):
             raise _ChunksMoved
         work: list[Callable[[], _Opened]] = [
             partial(
-                _open,
+                self._open,
                 row,
-                bodies[row.chunk_id],
+                chunks[row.chunk_id],
                 self.hiding if (row.attempt, row.node) in hiding else self.showing,
             )
             for row in rows
         ]
         return work if len(work) == 1 else [_pool().submit(one).result for one in work]
+
+    def _open(self, row: ChunkRow, chunk: OpenChunk, condition: LineFilter) -> _Opened:
+        opened = _matched_of(row, chunk, condition)
+        chunkquery.used(self.query.run_id, row, chunk)
+        return opened
 
     def _part(self, key: LineKey | None, *, done: bool = False, partial: bool = False) -> Scanned:
         new, self.given = self.builder.page[self.given :], len(self.builder.page)
@@ -260,17 +266,15 @@ def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="logs-search")
 
 
-def _open(row: ChunkRow, body: bytes, condition: LineFilter) -> _Opened:
+def _matched_of(row: ChunkRow, chunk: OpenChunk, condition: LineFilter) -> _Opened:
     """A chunk with what matches. Its texts are opened first: where they tell that nothing does,
     its other columns stay closed."""
     if not condition.contains:
-        lines = decode_chunk(body)
-        return _Opened(row, lines=lines, hit=matching(lines, condition))
-    texts = open_texts(body)
+        return _Opened(row, lines=chunk.columns, hit=matching(chunk.columns, condition))
+    texts = chunk.texts
     if condition.of_text_only:
         hit = texts_match(texts, condition, np.ones(len(texts), dtype=np.bool_))
-        return _Opened(row, lines=decode_chunk(body, texts), hit=hit) if hit.any() else _Opened(row)
+        return _Opened(row, lines=chunk.columns, hit=hit) if hit.any() else _Opened(row)
     if not all(may_hold(texts, needle) for needle in condition.contains):
         return _Opened(row)
-    lines = decode_chunk(body, texts)
-    return _Opened(row, lines=lines, hit=matching(lines, condition))
+    return _Opened(row, lines=chunk.columns, hit=matching(chunk.columns, condition))

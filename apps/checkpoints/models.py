@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from django.db import models
 
+from apps.checkpoints.domain.lifecycle import State
+from apps.checkpoints.domain.places import Tier
+from apps.checkpoints.domain.verify import Level
+
 
 class Checkpoint(models.Model):
     """The state of a run at a step, as its writer announced it first.
 
-    files: packed inventory (domain/inventory.py). level, framework, findings, complete: written by
-    `store.save_check` only. stated_bytes: size of all files together.
+    path: where it is to be restored from; all places are rows of CheckpointCopy. files: packed
+    inventory (domain/inventory.py). state, level, framework, findings, complete and what follows
+    them: written by `store.save_check` only. stated_bytes: size of all files together. source: who
+    spoke of it first (http, log, wandb, scan). seen_at_ns: when a storage was last looked at,
+    bytes_read of bytes_total; unchecked: what was not looked at, in words. content_digest: of
+    everything that was read, "" until then.
     """
 
     pk = models.CompositePrimaryKey("run_id", "attempt", "step")
@@ -28,12 +36,33 @@ class Checkpoint(models.Model):
     findings = models.JSONField(default=list)
     complete = models.BooleanField()
     checked_at_ns = models.BigIntegerField(null=True)
+    source = models.CharField(max_length=8, default="http", db_default="http")
+    state = models.CharField(max_length=12, default="committing", db_default="committing")
+    state_at_ns = models.BigIntegerField(default=0, db_default=0)
+    why = models.TextField(blank=True, default="", db_default="")
+    seen_at_ns = models.BigIntegerField(null=True)
+    bytes_read = models.BigIntegerField(null=True)
+    bytes_total = models.BigIntegerField(null=True)
+    unchecked = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
+    content_digest = models.CharField(max_length=64, blank=True, default="", db_default="")
 
     class Meta:
+        indexes = [
+            # Few at any time: saves that are under way.
+            models.Index(
+                fields=["run_id", "attempt", "step"],
+                name="ix_checkpoint_open",
+                condition=models.Q(state__in=["requested", "committing"]),
+            )
+        ]
         constraints = [
             models.CheckConstraint(
-                condition=models.Q(level__in=["listed", "committed", "headers_verified"]),
+                condition=models.Q(level__in=[level.value for level in Level]),
                 name="checkpoint_level_is_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state__in=[state.value for state in State]),
+                name="checkpoint_state_is_known",
             ),
             models.CheckConstraint(
                 condition=models.Q(step__gte=0), name="checkpoint_step_is_not_negative"
@@ -99,3 +128,66 @@ class EvaluationResult(models.Model):
     scores = models.JSONField()
     score_count = models.IntegerField()
     left_out = models.IntegerField(default=0)
+
+
+class CheckpointCopy(models.Model):
+    """One place where a checkpoint lies or lay. place_key: of the address (domain/places.py).
+
+    level, findings: of this place. seen_at_ns: when a storage was last looked at; null: only said.
+    """
+
+    pk = models.CompositePrimaryKey("run_id", "attempt", "step", "place_key")
+    run_id = models.BigIntegerField()
+    attempt = models.IntegerField()
+    step = models.BigIntegerField()
+    place_key = models.CharField(max_length=64)
+    uri = models.TextField()
+    tier = models.CharField(max_length=8)
+    state = models.CharField(max_length=12)
+    level = models.CharField(max_length=20)
+    findings = models.JSONField(default=list)
+    stated_bytes = models.BigIntegerField(null=True)
+    seen_at_ns = models.BigIntegerField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(tier__in=[tier.value for tier in Tier]),
+                name="checkpoint_copy_tier_is_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state__in=[state.value for state in State]),
+                name="checkpoint_copy_state_is_known",
+            ),
+        ]
+
+
+class CheckpointMark(models.Model):
+    """What a person or a job said of a checkpoint: a pin, a tag, a lease.
+
+    name: of the tag, or who holds the lease; "" of a pin. until_ns: of a lease only.
+    """
+
+    pk = models.CompositePrimaryKey("run_id", "attempt", "step", "kind", "name")
+    run_id = models.BigIntegerField()
+    attempt = models.IntegerField()
+    step = models.BigIntegerField()
+    kind = models.CharField(max_length=8)
+    name = models.CharField(max_length=100, blank=True)
+    reason = models.TextField(blank=True)
+    actor = models.CharField(max_length=200)
+    made_at_ns = models.BigIntegerField()
+    until_ns = models.BigIntegerField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(kind__in=["pin", "tag", "lease"]),
+                name="checkpoint_mark_kind_is_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(kind="lease", until_ns__isnull=False)
+                | (~models.Q(kind="lease") & models.Q(until_ns__isnull=True)),
+                name="only_a_lease_ends_by_itself",
+            ),
+        ]

@@ -3,52 +3,52 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from django.db import transaction
 
-from apps.checkpoints import store
+from apps.checkpoints import copies_store, store
+from apps.checkpoints.checks import check_of, differs, first_check, mismatches, moved, tell, unique
 from apps.checkpoints.domain import inventory
-from apps.checkpoints.domain.verify import (
-    CheckpointFinding,
-    Code,
-    Level,
-    Verification,
-    finding,
-    printable,
-)
-from apps.checkpoints.domain.verify import (
-    verify as verify_files,
-)
-from apps.checkpoints.records import Check, CheckpointInfo, NewCheckpoint
-from apps.core import live
+from apps.checkpoints.domain.lifecycle import PRESENT, Event, event_of, level_after
+from apps.checkpoints.domain.places import place, tier_of
+from apps.checkpoints.domain.verify import CheckpointFinding, Code, Level, finding, printable
+from apps.checkpoints.domain.verify import verify as verify_files
+from apps.checkpoints.observing import deleted as deleted
+from apps.checkpoints.observing import observe as observe
+from apps.checkpoints.observing import vanished as vanished
+from apps.checkpoints.records import Check, CheckpointInfo, Copy, NewCheckpoint
 from apps.core.clock import now_ns
 from apps.core.queue import Job, enqueue
 from apps.core.records import CheckpointSeen
-from apps.runs import store as runs
 
 _MAX_PATH = 4_000
 
 log = logging.getLogger(__name__)
 
 
-def record(run_id: int, attempt: int, seen: Sequence[CheckpointSeen]) -> int:
+def record(
+    run_id: int, attempt: int, seen: Sequence[CheckpointSeen], *, source: str = "http"
+) -> int:
     """Takes in announcements, in the caller's transaction; how many said something new.
 
-    The same step with the same files changes nothing. With other files the first announcement
-    stays, the second is kept beside it and the checkpoint gets the finding INVENTORY_MISMATCH.
-    One without a list of files says nothing about them: it contradicts nothing, and the first
-    list that comes is taken. A doubt about the step becomes the finding STEP_MISMATCH. Metadata
-    content is kept and checked by the job checkpoints.verify after the commit.
+    The same step with the same files changes nothing. With other files a committed checkpoint keeps
+    those it has, the others are kept beside them and it gets the finding INVENTORY_MISMATCH; one
+    that was not committed yet, or is gone, takes the new ones. Another place is a copy. A word
+    without a list of files says nothing about them: it contradicts nothing, and the first list that
+    comes is taken. A doubt about the step becomes the finding STEP_MISMATCH. Metadata content is
+    kept and checked by the job checkpoints.verify after the commit.
     """
-    return sum(_record(run_id, attempt, announcement) for announcement in seen)
+    return sum(_record(run_id, attempt, announcement, source) for announcement in seen)
 
 
 def verify(run_id: int, attempt: int, step: int) -> CheckpointInfo | None:
     """Compares a checkpoint with its metadata content; its new state, None if it is unknown.
 
     Without the content nothing changes. The level never falls, and a mismatch of announcements
-    stays. Repeating it is harmless. About 2 s per 8 MiB of metadata.
+    stays, as does what was found in the storage. Repeating it is harmless. About 2 s per 8 MiB of
+    metadata.
     """
     with transaction.atomic():
         known = store.lock(run_id, attempt, step)
@@ -56,10 +56,19 @@ def verify(run_id: int, attempt: int, step: int) -> CheckpointInfo | None:
         if known is None or content is None:
             return known
         found = verify_files(known.files, content)
-        doubts = (f for f in known.findings if f.code == Code.STEP_MISMATCH)
-        kept = (*doubts, *_mismatches(run_id, known))
-        store.save_check(run_id, attempt, step, _check(found, kept, now_ns()))
-        transaction.on_commit(lambda: _tell(run_id), robust=True)
+        doubts = tuple(f for f in known.findings if f.code == Code.STEP_MISMATCH)
+        kept = known.findings if known.look else (*doubts, *mismatches(run_id, known))
+        at_ns = now_ns()
+        check = moved(check_of(known), event_of(found.level), at_ns, "its metadata was read")
+        check = replace(
+            check,
+            level=level_after(Level(known.level), found.level, whole=True),
+            framework=found.framework,
+            findings=unique(found.findings, kept),
+            checked_at_ns=at_ns,
+        )
+        store.save_check(run_id, attempt, step, check)
+        transaction.on_commit(lambda: tell(run_id), robust=True)
     return store.get(run_id, attempt, step)
 
 
@@ -80,7 +89,7 @@ def verify_unchecked(limit: int = 100) -> int:
     return checked
 
 
-def _record(run_id: int, attempt: int, seen: CheckpointSeen) -> bool:
+def _record(run_id: int, attempt: int, seen: CheckpointSeen, source: str) -> bool:
     files = {} if seen.files is None else seen.files
     new = NewCheckpoint(
         attempt=attempt,
@@ -88,31 +97,74 @@ def _record(run_id: int, attempt: int, seen: CheckpointSeen) -> bool:
         path=printable(seen.path)[:_MAX_PATH],
         saved_at_ns=seen.saved_at_ns,
         save_s=seen.save_s,
-        files=files,
+        files=inventory.of_sizes(files),
         digest=inventory.UNKNOWN if seen.files is None else inventory.digest(files),
+        source=source,
     )
-    check = _check(verify_files(files), (*_unchecked(seen), *_doubts(seen)))
+    check = _first_check(seen, files, source)
     if store.add(run_id, new, check):
         _keep_metadata(run_id, attempt, seen)
         return True
     known = store.lock(run_id, attempt, new.step)
-    if known is None or new.digest in (known.digest, inventory.UNKNOWN):
-        doubted = known is not None and _doubt(run_id, known, seen)
-        return _keep_metadata(run_id, attempt, seen) or doubted
-    if known.digest == inventory.UNKNOWN:
-        store.list_files(run_id, new, check)
-        _keep_metadata(run_id, attempt, seen)
+    if known is None:
+        return False
+    said = _said_again(run_id, known, new, check)
+    doubted = not said and _doubt(run_id, known, seen)
+    return _keep_metadata(run_id, attempt, seen) or said or doubted
+
+
+def _first_check(seen: CheckpointSeen, files: Mapping[str, int], source: str) -> Check:
+    others = (*_unchecked(seen), *_doubts(seen))
+    check = first_check(verify_files(files), others, seen.saved_at_ns, f"announced ({source})")
+    if seen.files is None:
+        # Who logs an artifact, or prints that a checkpoint was saved, does so when it is there.
+        return moved(check, Event.COMMITTED, seen.saved_at_ns, check.why)
+    return check
+
+
+def _said_again(run_id: int, known: CheckpointInfo, new: NewCheckpoint, check: Check) -> bool:
+    """What another word about a known checkpoint changes; False if nothing."""
+    elsewhere = place(new.path) != place(known.path)
+    if new.digest == inventory.UNKNOWN:
+        return elsewhere and _another_place(run_id, known, new, check)
+    if known.digest == inventory.UNKNOWN or (
+        known.state not in PRESENT and new.digest != known.digest
+    ):
+        again = moved(check_of(known), event_of(check.level), new.saved_at_ns, check.why)
+        state, since, why = again.state, again.state_at_ns, again.why
+        store.replace_files(run_id, new, replace(check, state=state, state_at_ns=since, why=why))
         return True
-    return _contradict(run_id, known, new)
+    if elsewhere:
+        return _another_place(run_id, known, new, check)
+    return new.digest != known.digest and _contradict(run_id, known, new)
+
+
+def _another_place(run_id: int, known: CheckpointInfo, new: NewCheckpoint, check: Check) -> bool:
+    """Keeps a place that was only spoken of; False if it is known."""
+    if copies_store.get(run_id, known.attempt, known.step, new.path):
+        return False
+    findings = unique(check.findings, differs(known, new.files))
+    copy = Copy(
+        attempt=known.attempt,
+        step=known.step,
+        uri=place(new.path),
+        tier=tier_of(new.path),
+        state=check.state,
+        level=check.level,
+        findings=findings,
+        bytes=sum(stamp.size for stamp in new.files.values()) if new.digest else None,
+        seen_at_ns=None,
+    )
+    copies_store.save(run_id, copy)
+    return True
 
 
 def _doubt(run_id: int, known: CheckpointInfo, seen: CheckpointSeen) -> bool:
     """Adds what a repeated announcement says against the step; False if it is known."""
-    fresh = tuple(f for f in _doubts(seen) if f not in known.findings)
-    if not fresh:
+    findings = unique(known.findings, _doubts(seen))
+    if findings == known.findings:
         return False
-    verification = Verification(Level(known.level), known.framework, ())
-    check = _check(verification, (*known.findings, *fresh), known.checked_at_ns)
+    check = replace(check_of(known), findings=findings)
     store.save_check(run_id, known.attempt, known.step, check)
     return True
 
@@ -121,10 +173,8 @@ def _contradict(run_id: int, known: CheckpointInfo, new: NewCheckpoint) -> bool:
     """Keeps an announcement with other files beside the first; False if it is kept already."""
     if not store.add_resave(run_id, new):
         return False
-    verification = Verification(Level(known.level), known.framework, ())
     others = tuple(f for f in known.findings if f.code != Code.INVENTORY_MISMATCH)
-    kept = (*others, *_mismatches(run_id, known))
-    check = _check(verification, kept, known.checked_at_ns)
+    check = replace(check_of(known), findings=unique(others, mismatches(run_id, known)))
     store.save_check(run_id, new.attempt, new.step, check)
     return True
 
@@ -155,25 +205,3 @@ def _unchecked(seen: CheckpointSeen) -> tuple[CheckpointFinding, ...]:
 
 def _doubts(seen: CheckpointSeen) -> tuple[CheckpointFinding, ...]:
     return (finding(Code.STEP_MISMATCH, seen.doubt),) if seen.doubt else ()
-
-
-def _mismatches(run_id: int, known: CheckpointInfo) -> tuple[CheckpointFinding, ...]:
-    """What later announcements of the same step contradict."""
-    words = (
-        "; ".join(inventory.differences(known.files, other))
-        for other in store.resaved_files(run_id, known.attempt, known.step)
-    )
-    start = f"step {known.step} was announced again with other files"
-    return tuple(finding(Code.INVENTORY_MISMATCH, f"{start}: {changes}") for changes in words)
-
-
-def _check(
-    found: Verification, kept: tuple[CheckpointFinding, ...], at_ns: int | None = None
-) -> Check:
-    findings = (*found.findings, *kept)
-    complete = found.level is not Level.LISTED and not any(f.fatal for f in findings)
-    return Check(found, complete, findings, at_ns)
-
-
-def _tell(run_id: int) -> None:
-    live.publish(runs.run_by_id(run_id).key, step=None, what=["checkpoints"])

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
 import msgspec
 import zstandard
 
 from apps.checkpoints.domain import inventory
+from apps.checkpoints.domain.inventory import Inventory
+from apps.checkpoints.domain.lifecycle import OPEN, State
 from apps.checkpoints.domain.saves import Saved
 from apps.checkpoints.domain.verify import CheckpointFinding
 from apps.checkpoints.models import Checkpoint, CheckpointMetadata, CheckpointResave
-from apps.checkpoints.records import Check, CheckpointInfo, NewCheckpoint
+from apps.checkpoints.records import Check, CheckpointInfo, Look, NewCheckpoint
 from apps.core.plain import packed
 from apps.core.sql import query
 
@@ -79,17 +82,10 @@ def add(run_id: int, new: NewCheckpoint, check: Check) -> bool:
         run_id=run_id,
         attempt=new.attempt,
         step=new.step,
-        path=new.path,
         saved_at_ns=new.saved_at_ns,
-        save_s=new.save_s,
-        files=inventory.pack(new.files),
-        file_count=len(new.files),
-        stated_bytes=min(sum(new.files.values()), _MAX_BIGINT),
-        inventory_digest=new.digest,
-        framework=check.verification.framework,
-        level=check.verification.level.value,
-        findings=packed(check.findings),
-        complete=check.complete,
+        source=new.source,
+        **_files(new),
+        **_checked(check),
     )
     where = {"run_id": run_id, "attempt": new.attempt, "step": new.step}
     if Checkpoint.objects.filter(**where).exists():
@@ -100,18 +96,23 @@ def add(run_id: int, new: NewCheckpoint, check: Check) -> bool:
     return stored == new.digest
 
 
-def list_files(run_id: int, new: NewCheckpoint, check: Check) -> None:
-    """Gives a checkpoint whose files nobody listed the list of a later announcement."""
-    where = {"run_id": run_id, "attempt": new.attempt, "step": new.step}
-    Checkpoint.objects.filter(**where, inventory_digest=inventory.UNKNOWN).update(
-        path=new.path,
-        save_s=new.save_s,
-        files=inventory.pack(new.files),
-        file_count=len(new.files),
-        stated_bytes=min(sum(new.files.values()), _MAX_BIGINT),
-        inventory_digest=new.digest,
-    )
+def replace_files(run_id: int, new: NewCheckpoint, check: Check) -> None:
+    """Gives a checkpoint the files of a later word about it: nobody had listed them, or it was not
+    committed when they were."""
+    rows = Checkpoint.objects.filter(run_id=run_id, attempt=new.attempt, step=new.step)
+    rows.update(saved_at_ns=new.saved_at_ns, **_files(new))
     save_check(run_id, new.attempt, new.step, check)
+
+
+def save_stamps(run_id: int, attempt: int, step: int, files: Inventory) -> None:
+    """Adds stamps to an inventory whose names and sizes stay."""
+    rows = Checkpoint.objects.filter(run_id=run_id, attempt=attempt, step=step)
+    rows.update(files=inventory.pack(files))
+
+
+def move(run_id: int, attempt: int, step: int, path: str) -> None:
+    """From now on the checkpoint is restored from another place."""
+    Checkpoint.objects.filter(run_id=run_id, attempt=attempt, step=step).update(path=path)
 
 
 def add_resave(run_id: int, new: NewCheckpoint) -> bool:
@@ -138,7 +139,7 @@ def resaved_files(run_id: int, attempt: int, step: int) -> list[dict[str, int]]:
     """The inventories of contradicting announcements, oldest first, at most 5."""
     rows = CheckpointResave.objects.filter(run_id=run_id, attempt=attempt, step=step)
     stored = rows.order_by("saved_at_ns").values_list("files", flat=True)[:5]
-    return [inventory.unpack(bytes(files)) for files in stored]
+    return [inventory.sizes(inventory.unpack(bytes(files))) for files in stored]
 
 
 def add_metadata(run_id: int, attempt: int, step: int, content: bytes) -> bool:
@@ -173,17 +174,59 @@ def unchecked(limit: int) -> list[tuple[int, int, int]]:
 
 
 def save_check(run_id: int, attempt: int, step: int, check: Check) -> None:
-    """The only place that changes what is known about a checkpoint's wholeness."""
+    """The only place that changes what is known about a checkpoint's state and wholeness."""
     where = {"run_id": run_id, "attempt": attempt, "step": step}
-    Checkpoint.objects.filter(**where).update(
-        framework=check.verification.framework,
-        level=check.verification.level.value,
-        findings=packed(check.findings),
-        complete=check.complete,
-        checked_at_ns=check.checked_at_ns,
-    )
+    Checkpoint.objects.filter(**where).update(**_checked(check))
     if check.checked_at_ns is not None:
         CheckpointMetadata.objects.filter(**where).update(checked=True)
+
+
+def open_saves(limit: int = MAX_LISTED) -> dict[int, list[CheckpointInfo]]:
+    """run id -> its saves that are under way, oldest first, at most `limit` of all runs.
+    -- ix_checkpoint_open"""
+    rows = Checkpoint.objects.filter(state__in=[state.value for state in OPEN])
+    found: dict[int, list[CheckpointInfo]] = {}
+    for row in rows.order_by("run_id", "attempt", "step")[:limit]:
+        found.setdefault(row.run_id, []).append(_info(row))
+    return found
+
+
+def _files(new: NewCheckpoint) -> dict[str, Any]:
+    total = sum(stamp.size for stamp in new.files.values())
+    return {
+        "path": new.path,
+        "save_s": new.save_s,
+        "files": inventory.pack(new.files),
+        "file_count": len(new.files),
+        "stated_bytes": min(total, _MAX_BIGINT),
+        "inventory_digest": new.digest,
+    }
+
+
+def _checked(check: Check) -> dict[str, Any]:
+    look = check.look
+    return {
+        "framework": check.framework,
+        "level": check.level.value,
+        "findings": packed(check.findings),
+        "complete": check.complete,
+        "checked_at_ns": check.checked_at_ns,
+        "state": check.state.value,
+        "state_at_ns": check.state_at_ns,
+        "why": check.why,
+        "seen_at_ns": look.seen_at_ns if look else None,
+        "bytes_read": look.bytes_read if look else None,
+        "bytes_total": look.bytes_total if look else None,
+        "unchecked": list(look.unchecked) if look else [],
+        "content_digest": look.content_digest if look else "",
+    }
+
+
+def _look(row: Checkpoint) -> Look | None:
+    if row.seen_at_ns is None:
+        return None
+    read, total = row.bytes_read or 0, row.bytes_total or 0
+    return Look(row.seen_at_ns, read, total, tuple(row.unchecked), row.content_digest)
 
 
 def _info(row: Checkpoint) -> CheckpointInfo:
@@ -202,4 +245,9 @@ def _info(row: Checkpoint) -> CheckpointInfo:
         findings=msgspec.convert(row.findings, tuple[CheckpointFinding, ...]),
         complete=row.complete,
         checked_at_ns=row.checked_at_ns,
+        state=State(row.state),
+        state_at_ns=row.state_at_ns,
+        why=row.why,
+        look=_look(row),
+        source=row.source,
     )

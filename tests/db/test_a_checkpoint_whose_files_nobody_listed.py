@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from apps.checkpoints import services, store
+from apps.checkpoints import copies_store, services, store
 from apps.core.records import CheckpointSeen
 from tests import ckpt_samples
 
@@ -34,11 +34,16 @@ def test_the_first_list_that_comes_is_taken():
     assert (kept.level, kept.complete, codes()) == ("committed", True, [])
 
 
-def test_it_contradicts_no_list():
+def test_it_contradicts_no_list_and_names_another_place():
     services.record(RUN, 0, [LISTED])
     before = store.checkpoints(RUN)
-    assert services.record(RUN, 0, [UNLISTED, UNLISTED]) == 0
+    assert services.record(RUN, 0, [UNLISTED, UNLISTED]) == 1
     assert store.checkpoints(RUN) == before
+    places = copies_store.of_run(RUN, before)[0, 100]
+    assert [(p.uri, p.tier, p.bytes is None, p.complete) for p in places] == [
+        ("/data/step-100", "shared", False, True),
+        ("s3://bucket/step-100", "bucket", True, False),
+    ]
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])

@@ -26,11 +26,17 @@ _LATE_FILES = {
 
 
 class Level(StrEnum):
-    """How far a checkpoint was checked. Each level includes those before it."""
+    """How far a checkpoint was checked. Each level includes those before it.
+
+    hash_verified: every byte was read and agrees with a digest taken before. restored: a training
+    process said that it has loaded it.
+    """
 
     LISTED = "listed"
     COMMITTED = "committed"
     HEADERS_VERIFIED = "headers_verified"
+    HASH_VERIFIED = "hash_verified"
+    RESTORED = "restored"
 
 
 class Code(StrEnum):
@@ -48,9 +54,19 @@ class Code(StrEnum):
     INVENTORY_MISMATCH = "INVENTORY_MISMATCH"
     UNCHECKED = "UNCHECKED"
     STEP_MISMATCH = "STEP_MISMATCH"
+    REWRITTEN = "REWRITTEN"
 
 
-_WARNINGS = frozenset((Code.SIZE_MISMATCH, Code.FOREIGN_SHARDS, Code.UNCHECKED, Code.STEP_MISMATCH))
+_WARNINGS = frozenset(
+    (
+        Code.SIZE_MISMATCH,
+        Code.FOREIGN_SHARDS,
+        Code.UNCHECKED,
+        Code.STEP_MISMATCH,
+        # Where scratch storage is purged people touch their files: a later time proves nothing.
+        Code.REWRITTEN,
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)

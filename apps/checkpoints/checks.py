@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from apps.checkpoints import store
 from apps.checkpoints.domain import inventory
+from apps.checkpoints.domain.codes import CheckpointFinding, Code, Level, finding
 from apps.checkpoints.domain.inventory import Inventory
 from apps.checkpoints.domain.lifecycle import Event, after, state_of
-from apps.checkpoints.domain.verify import CheckpointFinding, Code, Level, Verification, finding
+from apps.checkpoints.domain.verify import Verification
 from apps.checkpoints.records import Check, CheckpointInfo
 from apps.core import live
 from apps.runs import store as runs

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from apps.checkpoints.domain.codes import CheckpointFinding, Level
 from apps.checkpoints.domain.lifecycle import PRESENT, State
 from apps.checkpoints.domain.places import Tier, key_of, place, tier_of
-from apps.checkpoints.domain.verify import CheckpointFinding, Level
 from apps.checkpoints.models import CheckpointCopy
 from apps.checkpoints.records import CheckpointInfo, Copy, Place
 from apps.core.plain import packed

@@ -9,8 +9,8 @@ from django.db import transaction
 from apps.accounts.records import SYSTEM, Actor
 from apps.accounts.services import audit
 from apps.checkpoints import marks_store, store
+from apps.checkpoints.domain.codes import printable
 from apps.checkpoints.domain.lifecycle import GONE
-from apps.checkpoints.domain.verify import printable
 from apps.checkpoints.records import CheckpointInfo, MarkKind, Place, Protection
 from apps.core.clock import now_ns
 from apps.core.errors import NotFound, Refused

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from django.db import models
 
+from apps.checkpoints.domain.codes import Level
 from apps.checkpoints.domain.lifecycle import State
 from apps.checkpoints.domain.places import Tier
-from apps.checkpoints.domain.verify import Level
 
 
 class Checkpoint(models.Model):

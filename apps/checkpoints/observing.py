@@ -10,6 +10,7 @@ from django.db import transaction
 from apps.checkpoints import copies_store, marks_store, store
 from apps.checkpoints.checks import check_of, differs, mismatches, moved, tell, unique
 from apps.checkpoints.domain import inventory
+from apps.checkpoints.domain.codes import CheckpointFinding, Code, Level, finding
 from apps.checkpoints.domain.lifecycle import (
     PRESENT,
     Event,
@@ -20,7 +21,6 @@ from apps.checkpoints.domain.lifecycle import (
     state_of,
 )
 from apps.checkpoints.domain.places import attempt_at, place, tier_of
-from apps.checkpoints.domain.verify import CheckpointFinding, Code, Level, finding
 from apps.checkpoints.records import (
     Check,
     CheckpointInfo,

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from apps.checkpoints.domain import inventory
+from apps.checkpoints.domain.codes import CheckpointFinding, Level
 from apps.checkpoints.domain.inventory import Inventory
 from apps.checkpoints.domain.lifecycle import PRESENT, State
 from apps.checkpoints.domain.places import Tier
-from apps.checkpoints.domain.verify import CheckpointFinding, Level
 
 Packed = bytes
 Place = tuple[int, int]

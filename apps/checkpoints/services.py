@@ -11,9 +11,9 @@ from django.db import transaction
 from apps.checkpoints import copies_store, store
 from apps.checkpoints.checks import check_of, differs, first_check, mismatches, moved, tell, unique
 from apps.checkpoints.domain import inventory
+from apps.checkpoints.domain.codes import CheckpointFinding, Code, Level, finding, printable
 from apps.checkpoints.domain.lifecycle import PRESENT, Event, event_of, level_after
 from apps.checkpoints.domain.places import place, tier_of
-from apps.checkpoints.domain.verify import CheckpointFinding, Code, Level, finding, printable
 from apps.checkpoints.domain.verify import verify as verify_files
 from apps.checkpoints.observing import deleted as deleted
 from apps.checkpoints.observing import observe as observe

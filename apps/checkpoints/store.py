@@ -9,10 +9,10 @@ import msgspec
 import zstandard
 
 from apps.checkpoints.domain import inventory
+from apps.checkpoints.domain.codes import CheckpointFinding
 from apps.checkpoints.domain.inventory import Inventory
 from apps.checkpoints.domain.lifecycle import OPEN, State
 from apps.checkpoints.domain.saves import Saved
-from apps.checkpoints.domain.verify import CheckpointFinding
 from apps.checkpoints.models import Checkpoint, CheckpointMetadata, CheckpointResave
 from apps.checkpoints.records import Check, CheckpointInfo, Look, NewCheckpoint
 from apps.core.plain import packed

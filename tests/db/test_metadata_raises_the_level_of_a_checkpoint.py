@@ -66,7 +66,7 @@ def test_a_hostile_file_is_a_finding_and_nothing_else(run_id, sent):
     files = {".metadata": len(hostile), "__0_0.distcp": 10}
     services.record(run_id, 0, [_seen(files, hostile)])
     checked = services.verify(run_id, 0, 100)
-    assert [f.code for f in checked.findings] == ["METADATA_UNREADABLE", "UNSAFE_PICKLE"]
+    assert [f.code for f in checked.findings] == ["METADATA_UNREADABLE"]
     assert not checked.complete
 
 

@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 
 from apps.checkpoints import copies_store, marks, services, store
+from apps.checkpoints.domain.codes import Code, Level, finding
 from apps.checkpoints.domain.inventory import Stamp
-from apps.checkpoints.domain.verify import Code, Level, finding
 from apps.checkpoints.records import Look, Observation
 from apps.core.records import CheckpointSeen
 from tests.incident_samples import at

@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apps.checkpoints.domain.codes import Level
 from apps.checkpoints.domain.lifecycle import (
     GONE,
     OPEN,
@@ -15,7 +16,6 @@ from apps.checkpoints.domain.lifecycle import (
     overdue,
     state_of,
 )
-from apps.checkpoints.domain.verify import Level
 
 _states, _events, _levels = (st.sampled_from(kind) for kind in (State, Event, Level))
 MINUTE = 60 * 10**9

@@ -1,6 +1,7 @@
 import pytest
 
-from apps.checkpoints.domain.verify import Level, verify
+from apps.checkpoints.domain.codes import Level
+from apps.checkpoints.domain.verify import verify
 from tests import ckpt_samples
 
 SHARD = "__3_0.distcp"

@@ -46,10 +46,20 @@ _DTYPE = re.compile(r"(?:b?float|complex|u?int|qu?int|bits)\d+\w*|bool")
 
 
 @dataclass(frozen=True, slots=True)
+class Item:
+    """Where an item lies in its file."""
+
+    offset: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
 class DcpMetadata:
     """What the metadata file says.
 
     needed_bytes: file name (relative to the `.metadata` file) -> bytes it must at least have.
+    edges: file name -> its first and its last item, of those that are stored as torch.save writes
+    them, not compressed or otherwise changed.
     uncovered: names of tensors whose chunks do not add up to the tensor, or are stored nowhere.
     tensors, byte_items, chunks: counts. version: the format version, None if the file has none.
     """
@@ -60,6 +70,7 @@ class DcpMetadata:
     chunks: int
     uncovered: tuple[str, ...]
     version: str | None
+    edges: dict[str, tuple[Item, Item]]
 
 
 def allowed_global(module: str, name: str) -> bool:
@@ -91,9 +102,13 @@ def parse_metadata(data: bytes, *, max_bytes: int = MAX_METADATA_BYTES) -> DcpMe
 def _interpret(fields: dict[str, Any], size_bytes: int) -> DcpMetadata:
     stored: dict[str, int] = {}
     needed: dict[str, int] = {}
-    for name, file, end in _storage(fields.get("storage_data") or {}):
+    edges: dict[str, tuple[Item, Item]] = {}
+    for name, file, item, plain in _storage(fields.get("storage_data") or {}):
         stored[name] = stored.get(name, 0) + 1
-        needed[file] = max(needed.get(file, 0), end)
+        needed[file] = max(needed.get(file, 0), item.offset + item.length)
+        if plain:
+            first, last = edges.get(file, (item, item))
+            edges[file] = (min(first, item, key=_start), max(last, item, key=_start))
     uncovered: list[str] = []
     tensors = 0
     budget = chunks_at_most = size_bytes // MIN_BYTES_PER_CHUNK
@@ -115,18 +130,24 @@ def _interpret(fields: dict[str, Any], size_bytes: int) -> DcpMetadata:
         chunks=chunks_at_most - budget,
         uncovered=tuple(uncovered),
         version=version if isinstance(version, str) else None,
+        edges=edges,
     )
 
 
-def _storage(entries: Any) -> Iterator[tuple[str, str, int]]:
-    """(tensor name, file, end of the item in the file in bytes) of each stored item."""
+def _start(item: Item) -> int:
+    return item.offset
+
+
+def _storage(entries: Any) -> Iterator[tuple[str, str, Item, bool]]:
+    """(tensor name, file, place in the file, whether it is stored unchanged) of each item."""
     for index, info in _mapping(entries).items():
         place = _state(info, f"{_DCP}.filesystem._StorageInfo")
         name = _state(index, f"{_DCP}.metadata.MetadataIndex")["fqn"]
         file = place["relative_path"]
         if not isinstance(name, str) or not isinstance(file, str):
             raise TypeError("a stored item without a name or a file")
-        yield name, file, _count(place["offset"]) + _count(place["length"])
+        item = Item(_count(place["offset"]), _count(place["length"]))
+        yield name, file, item, not place.get("transform_descriptors")
 
 
 def _covered(fields: dict[str, Any], budget: int) -> tuple[bool, int]:

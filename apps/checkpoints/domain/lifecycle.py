@@ -6,7 +6,7 @@ from collections.abc import Collection
 from enum import StrEnum
 from typing import Final
 
-from apps.checkpoints.domain.verify import Level
+from apps.checkpoints.domain.codes import Level
 
 _NS: Final = 1_000_000_000
 ROTATION_LEAVES: Final = 2

@@ -12,7 +12,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
-from apps.checkpoints.domain.verify import Code
+from apps.checkpoints.domain.codes import Code
 from apps.core.records import Evidence, Finding, FindingSeverity
 from apps.core.words import duration, many
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import orjson
 from django.conf import settings
 
 from apps.checkpoints import store as checkpoints
+from apps.checkpoints.domain import inventory
 from apps.checkpoints.records import CheckpointInfo
 from apps.incidents import store as incidents
 from apps.rollbacks import gather, store
 from apps.rollbacks.domain import order as document
+from apps.rollbacks.domain.branching import Chosen, framework_of, plan
 from apps.rollbacks.domain.lineage import Stretch, contains, past
 from apps.rollbacks.domain.state import OrderState
 from apps.rollbacks.records import OrderInfo, ResumePoint
@@ -36,42 +40,76 @@ def resume_point(run_id: int) -> ResumePoint:
     checkpoint = _newest(run_id, history)
     if checkpoint is None:
         return _sealed(_payload(run_id, source="none", from_attempt=newest))
-    warning = _warning(run_id, checkpoint, history)
+    followed = _followed(run_id, history)
+    chosen = Chosen(
+        uri=checkpoint.path,
+        step=checkpoint.step,
+        branch=_directory(followed, checkpoint),
+        skip_ranges=_still_ahead(followed, checkpoint.step),
+    )
     payload = _payload(
         run_id,
         source="newest_checkpoint",
         from_attempt=newest,
-        step=checkpoint.step,
-        checkpoint_uri=checkpoint.path,
         checkpoint_attempt=checkpoint.attempt,
         inventory_digest=checkpoint.digest,
+        exclude_nodes=_still_excluded(followed),
         issued_at_ns=checkpoint.saved_at_ns,
-        env=_environment(checkpoint.path, checkpoint.step, _directory(run_id, checkpoint)),
-        warning=warning,
+        warning=_warning(run_id, checkpoint, history),
+        **_start(chosen, framework(checkpoint)),
     )
     return _sealed(payload)
 
 
 def ordered(order: OrderInfo) -> ResumePoint:
     """The order as a resume point."""
+    known = checkpoints.get(order.run_id, order.attempt, order.step)
     payload = _payload(
         order.run_id,
         source="order",
         order=order.id,
         state=order.state.value,
         from_attempt=order.from_attempt,
-        step=order.step,
-        checkpoint_uri=order.path,
         checkpoint_attempt=order.attempt,
         inventory_digest=order.inventory_digest,
         exclude_nodes=list(order.exclude_nodes),
-        skip_ranges=[list(pair) for pair in order.skip_ranges],
         reason=order.reason,
         approver=order.actor,
         issued_at_ns=order.requested_at_ns,
-        env=_environment(order.path, order.step, order.branch_dir),
+        **_start(chosen_by(order), framework(known)),
     )
     return _sealed(payload)
+
+
+def chosen_by(order: OrderInfo) -> Chosen:
+    """What the branch of an order is planned from."""
+    return Chosen(order.path, order.step, order.branch_dir, skip_ranges=order.skip_ranges)
+
+
+def framework(checkpoint: CheckpointInfo | None) -> str | None:
+    """Who wrote it, from the names of its files; None if it is not known any more."""
+    return None if checkpoint is None else _framework(checkpoint.path, checkpoint.packed_files)
+
+
+@lru_cache(maxsize=64)
+def _framework(path: str, packed_files: bytes) -> str:
+    # A launcher asks twice a second, and 16,000 names take a while to unpack.
+    return framework_of(path, tuple(inventory.unpack(packed_files)))
+
+
+def _start(chosen: Chosen, framework: str | None) -> dict[str, Any]:
+    """The fields that say what to load, where to save, and what a framework has to be told."""
+    planned = plan(chosen, framework)
+    environment = document.environment(
+        uri=chosen.uri, step=chosen.step, branch=chosen.branch, path=planned.load
+    )
+    return {
+        "step": chosen.step,
+        "checkpoint_uri": chosen.uri,
+        "skip_ranges": [list(pair) for pair in chosen.skip_ranges],
+        "env": environment,
+        "branch": planned.as_json(),
+    }
 
 
 def _payload(run_id: int, **given: Any) -> dict[str, Any]:
@@ -93,6 +131,7 @@ def _payload(run_id: int, **given: Any) -> dict[str, Any]:
         "approver": "",
         "issued_at_ns": None,
         "env": {},
+        "branch": None,
         "warning": "",
         **given,
     }
@@ -121,17 +160,34 @@ def _newest(run_id: int, history: tuple[Stretch, ...]) -> CheckpointInfo | None:
     return max(usable, key=lambda c: (c.attempt, c.step), default=None)
 
 
-def _directory(run_id: int, checkpoint: CheckpointInfo) -> str:
+def _followed(run_id: int, history: tuple[Stretch, ...]) -> list[OrderInfo]:
+    """The orders that led to the newest attempt, newest first."""
+    attempts = {stretch.attempt for stretch in history}
+    return [
+        order
+        for order in reversed(store.orders(run_id))
+        if order.state in _FOLLOWED and order.resumed_attempt in attempts
+    ]
+
+
+def _directory(followed: Sequence[OrderInfo], checkpoint: CheckpointInfo) -> str:
     """Where the next saves go: the directory of the checkpoint, or the branch of its order."""
-    for order in reversed(store.orders(run_id)):
-        chosen = (order.attempt, order.step) == (checkpoint.attempt, checkpoint.step)
-        if chosen and order.state in _FOLLOWED:
+    for order in followed:
+        if (order.attempt, order.step) == (checkpoint.attempt, checkpoint.step):
             return order.branch_dir
     return checkpoint.path.rstrip("/").rpartition("/")[0] or checkpoint.path
 
 
-def _environment(path: str, step: int, branch: str) -> dict[str, str]:
-    return document.environment(uri=path, step=step, branch=branch)
+def _still_ahead(followed: Sequence[OrderInfo], step: int) -> tuple[tuple[int, int], ...]:
+    """Data to skip that a start from `step` comes to: also after the restart that follows one."""
+    ahead = {pair for order in followed for pair in order.skip_ranges if pair[1] > step}
+    return tuple(sorted(ahead))
+
+
+def _still_excluded(followed: Sequence[OrderInfo]) -> list[str]:
+    """Nodes not to use until it is known whether the newest rollback helped."""
+    waiting = [order for order in followed[:1] if order.state is OrderState.RESUMED]
+    return [node for order in waiting for node in order.exclude_nodes]
 
 
 def _warning(run_id: int, checkpoint: CheckpointInfo, history: tuple[Stretch, ...]) -> str:

@@ -52,7 +52,20 @@ def test_an_order_is_signed_and_complete(incident, settings):
         "env": {
             "CKPT_RESUME_URI": "/data/boom/step-900",
             "CKPT_RESUME_STEP": "900",
+            "CKPT_RESUME_PATH": f"/data/boom.rollback-{order.id}/step-900",
             "CKPT_BRANCH_DIR": f"/data/boom.rollback-{order.id}",
+        },
+        "branch": {
+            "framework": "torchtitan",
+            "directory": f"/data/boom.rollback-{order.id}",
+            "load": f"/data/boom.rollback-{order.id}/step-900",
+            "links": [["step-900", "/data/boom/step-900"]],
+            "files": [],
+            "arguments": ["--checkpoint.folder", f"/data/boom.rollback-{order.id}"],
+            "later_arguments": ["--checkpoint.folder", f"/data/boom.rollback-{order.id}"],
+            "code": "",
+            "avoid": ["--checkpoint.load_step", "--checkpoint.initial_load_in_hf"],
+            "note": "torchtitan does not save the state of the random generators.",
         },
         "warning": "",
     }
@@ -81,9 +94,26 @@ def test_a_followed_order_is_not_given_again(incident, settings):
     assert (later["checkpoint_attempt"], later["step"], later["warning"]) == (1, 1050, "")
 
 
+def test_what_to_skip_and_whom_to_exclude_outlives_the_first_start(incident, settings):
+    services.request(asked(exclude_nodes=("gpu-b02",), skip_ranges=((990, 1010), (880, 890))))
+    rollback_story.start(1)
+    rollback_story.log(incident.run_id, 1, falling(900, 980, seed=2))
+    services.watch(incident.run_id, 1, at(5_000))
+    rollback_story.save(incident.run_id, 1, 960)
+    again = _payload(settings, incident.run_id)
+    assert (again["step"], again["skip_ranges"]) == (960, [[990, 1010]])
+    assert again["exclude_nodes"] == ["gpu-b02"]
+    rollback_story.log(incident.run_id, 1, falling(980, 1100, seed=2))
+    rollback_story.save(incident.run_id, 1, 1050)
+    services.watch(incident.run_id, 1, at(5_000))
+    later = _payload(settings, incident.run_id)
+    assert (later["step"], later["skip_ranges"], later["exclude_nodes"]) == (1050, [], [])
+
+
 def test_a_run_without_checkpoints_starts_at_the_beginning(settings):
     payload = _payload(settings, rollback_story.start(0))
     assert (payload["source"], payload["step"], payload["env"]) == ("none", None, {})
+    assert payload["branch"] is None
 
 
 def test_the_file_is_there_while_the_order_waits(

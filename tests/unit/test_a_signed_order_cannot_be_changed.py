@@ -85,6 +85,10 @@ def test_the_etag_follows_the_content_only():
         ("/data/a/checkpoints/step-900/", "/data/a/checkpoints.rollback-7"),
         ("s3://bucket/a/ckpt/step-900", "s3://bucket/a/ckpt.rollback-7"),
         ("last.ckpt", "last.ckpt.rollback-7"),
+        ("/data/a/ckpt.rollback-3/step-950", "/data/a/ckpt.rollback-7"),
+        ("s3://bucket/step-900", "s3://bucket/rollback-7"),
+        ("gs://b/base/run/checkpoints/900", "gs://b/base/run.rollback-7/checkpoints"),
+        ("/base/run.rollback-3/checkpoints/900", "/base/run.rollback-7/checkpoints"),
     ],
 )
 def test_the_branch_is_a_new_directory_beside_the_old_one(path, branch):
@@ -92,8 +96,11 @@ def test_the_branch_is_a_new_directory_beside_the_old_one(path, branch):
 
 
 def test_the_environment_is_text():
-    assert environment(uri="/a/step-9", step=9, branch="/a.rollback-1") == {
+    assert environment(
+        uri="/a/step-9", step=9, branch="/a.rollback-1", path="/a.rollback-1/step-9"
+    ) == {
         "CKPT_RESUME_URI": "/a/step-9",
         "CKPT_RESUME_STEP": "9",
+        "CKPT_RESUME_PATH": "/a.rollback-1/step-9",
         "CKPT_BRANCH_DIR": "/a.rollback-1",
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ import orjson
 from apps.core.errors import AppError
 
 ALGORITHM = "HMAC-SHA256"
+_BRANCHED = re.compile(r"\.rollback-\d+$")
 
 
 class BadSignature(AppError):
@@ -71,15 +73,37 @@ def branch_directory(checkpoint: str, *, name: str) -> str:
 
     checkpoint: path or URI of the step directory; "/data/a/checkpoints/step-900" with name
     "rollback-7" gives "/data/a/checkpoints.rollback-7". Saving into the old directory would let
-    the next automatic restart pick the abandoned branch.
+    the next automatic restart pick the abandoned branch. A branch of a branch does not grow longer
+    names. MaxText saves below <run name>/checkpoints, so there the run gets the new name. A bucket
+    keeps its name.
     """
-    parent = checkpoint.rstrip("/").rpartition("/")[0]
-    return f"{parent or checkpoint.rstrip('/')}.{name}"
+    parent, _, step = checkpoint.rstrip("/").rpartition("/")
+    if not parent or parent.endswith(":/"):
+        return f"{checkpoint.rstrip('/')}.{name}"
+    above, _, folder = parent.rpartition("/")
+    if above.endswith(":/"):
+        return f"{parent}/{name}"
+    if folder == "checkpoints" and step.isdigit() and above:
+        return f"{_unbranched(above)}.{name}/{folder}"
+    return f"{_unbranched(parent)}.{name}"
 
 
-def environment(*, uri: str, step: int, branch: str) -> dict[str, str]:
-    """What a launcher sets in the environment of the new start."""
-    return {"CKPT_RESUME_URI": uri, "CKPT_RESUME_STEP": str(step), "CKPT_BRANCH_DIR": branch}
+def _unbranched(path: str) -> str:
+    return _BRANCHED.sub("", path)
+
+
+def environment(*, uri: str, step: int, branch: str, path: str) -> dict[str, str]:
+    """What a launcher sets in the environment of the new start.
+
+    uri: where the checkpoint was saved. path: where the start finds it, inside of the branch
+    directory once that is prepared.
+    """
+    return {
+        "CKPT_RESUME_URI": uri,
+        "CKPT_RESUME_STEP": str(step),
+        "CKPT_RESUME_PATH": path,
+        "CKPT_BRANCH_DIR": branch,
+    }
 
 
 def _mac(payload: Mapping[str, Any], key: str) -> str:

@@ -60,6 +60,16 @@ def test_what_comes_during_the_rest_is_written_together(run, monkeypatch):
 
 
 def test_a_writer_that_is_behind_does_not_rest(run, monkeypatch):
-    send(run, 1, 2, 3, 4)
-    sizes, rests = work(monkeypatch, WriterPolicy(count=1, block_ms=1, rest_bytes=1))
-    assert (sizes, len(rests)) == ([1, 1, 1, 1], 1)
+    send(run, 1, 2, 3)
+    sizes, rests = work(monkeypatch, WriterPolicy(count=2, block_ms=1))
+    assert (sizes, len(rests)) == ([2, 1], 1)
+
+
+def test_nor_does_one_whose_rounds_are_cut_by_memory(run, monkeypatch, settings):
+    settings.INGEST_MAX_BODY_BYTES = 1
+    send(run, *range(40))
+    bytes_held = stream.held_bytes()
+    policy = WriterPolicy(block_ms=1, read_bytes=1, rest_bytes=bytes_held // 40)
+    sizes, rests = work(monkeypatch, policy)
+    assert len(sizes) > 1
+    assert (sum(sizes), len(rests)) == (40, 1)

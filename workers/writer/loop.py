@@ -36,13 +36,14 @@ class WriterPolicy:
 
     rest_s: pause after a round, in which further bodies gather to be written in one transaction
     with the statements of one. A `wandb` client posts every 15 s and a page asks at most once a
-    second: nobody waits for it. rest_bytes: none while more than this waits already.
+    second: nobody waits for it. None after a round that was full, since the next one waits
+    already, nor while more than rest_bytes wait.
 
     idle_ms: after this silence another writer's entries are taken over.
     max_deliveries: an entry handed out more often kills writers and is parked.
     """
 
-    count: int = 64
+    count: int = 256
     read_bytes: int = 32 << 20
     group_bytes: int = 16 << 20
     block_ms: int = 500
@@ -76,7 +77,9 @@ class Writer:
         stream.make_group()
         self.drain_own()
         while not self.stopping.is_set():
-            if self.step() and stream.held_bytes() < self.policy.rest_bytes:
+            handled = self.step()
+            drained = 0 < handled < self.policy.count
+            if drained and stream.held_bytes() < self.policy.rest_bytes:
                 self.stopping.wait(self.policy.rest_s)
 
     def _wait_for_servers(self) -> None:

@@ -86,6 +86,24 @@ TABLE: tuple[Setting, ...] = (
     ),
     Setting("EMAIL_FROM", "str", "lastgood@localhost", "Sender of alert mails."),
     Setting("SMTP_TIMEOUT_S", "int", "20", "How long a mail server may take to answer."),
+    Setting(
+        "EVALUATION_PROGRAMS",
+        "str",
+        "",
+        "Programs that evaluations may start: absolute paths, comma-separated; unset: none.",
+    ),
+    Setting(
+        "EVALUATION_PATHS",
+        "str",
+        "",
+        "Where evaluated checkpoints lie: folders or s3://..., comma-separated; unset: nowhere.",
+    ),
+    Setting(
+        "EVALUATION_ENV",
+        "str",
+        "PATH,LANG,LD_LIBRARY_PATH,CUDA_VISIBLE_DEVICES,HF_HOME,HF_HUB_OFFLINE",
+        "Environment variables that an evaluation gets of the evaluator's.",
+    ),
     Setting("LOG_LEVEL", "DEBUG|INFO|WARNING|ERROR", "INFO", "How much the processes log."),
     Setting("SPEED", "str", "", "Replay speed of `make demo` as a multiple of recorded time."),
 )

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
+
+from apps.checkpoints import services
+from apps.core.records import CheckpointSeen
+from tests.factories import T0_NS
 
 
 def lm_eval(**changed: Any) -> dict[str, Any]:
@@ -62,3 +67,31 @@ def lighteval(**changed: Any) -> dict[str, Any]:
 def written(found: dict[str, Any]) -> bytes:
     """As both tools write it: NaN is a bare word."""
     return json.dumps(found, indent=2).encode()
+
+
+PROGRAM = """#!/bin/sh
+# What an evaluation tool does: loads, prints, writes its result file into a folder of the model.
+set -e
+echo "evaluating $1 into $2"
+test -z "$DATABASE_URL"
+mkdir -p "$2/ckpt__step-$LASTGOOD_STEP"
+cp "$0.json" "$2/ckpt__step-$LASTGOOD_STEP/results_2026-11-30T10-00-00.000000.json"
+"""
+
+
+def program(folder: Path) -> str:
+    """An executable that "evaluates": its result is in the file beside it."""
+    path = folder / "evaluate"
+    path.write_text(PROGRAM)
+    path.chmod(0o755)
+    (folder / "evaluate.json").write_bytes(written(lm_eval()))
+    return str(path)
+
+
+def checkpoint(run_id: int, step: int, *, attempt: int = 0, at_ns: int = T0_NS, **more: Any) -> str:
+    """A committed checkpoint of a run; its path."""
+    path = more.get("path", f"/ckpt/step-{step}")
+    files = {".metadata": 10, "__0_0.distcp": more.get("shard_bytes", 100)}
+    seen = CheckpointSeen(step, path, at_ns, 1.0, files)
+    services.record(run_id, attempt, [seen])
+    return path

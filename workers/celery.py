@@ -10,6 +10,7 @@ from celery import Celery
 from django.conf import settings
 from kombu.exceptions import OperationalError
 
+from apps.core.queue import Job
 from workers.schedule import beat_schedule
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
@@ -17,6 +18,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 VISIBILITY_TIMEOUT_S = 900
 """Longer than the longest task (TIME_LIMIT_S); then an unacknowledged message is given away."""
 TIME_LIMIT_S = 600
+EVALUATION_QUEUE = "evaluation"
 
 log = logging.getLogger(__name__)
 
@@ -67,6 +69,8 @@ app.conf.update(
     task_time_limit=TIME_LIMIT_S,
     task_soft_time_limit=TIME_LIMIT_S - 30,
     task_default_queue="lastgood",
+    # Read by evaluators only: an evaluation takes hours, and mails must not wait for it.
+    task_routes={Job.EVALUATIONS_WORK.value: {"queue": EVALUATION_QUEUE}},
     worker_hijack_root_logger=False,
     worker_send_task_events=False,
     timezone="UTC",
@@ -75,6 +79,7 @@ app.conf.update(
         "workers.tasks.alerts",
         "workers.tasks.checkpoints",
         "workers.tasks.detect",
+        "workers.tasks.evaluate",
         "workers.tasks.ingest",
         "workers.tasks.logs",
         "workers.tasks.metrics",

@@ -48,6 +48,12 @@ SCHEDULE = (
         "checks checkpoints whose message was lost with the broker; they would stay committed",
     ),
     Periodic(
+        Job.EVALUATIONS_PLAN,
+        30.0,
+        "plans evaluations that are wanted, gives back what a dead evaluator held and wakes "
+        "evaluators; nothing would be evaluated",
+    ),
+    Periodic(
         Job.ROLLBACKS_SYNC,
         60.0,
         "writes or removes order files where a process died between its commit and the file; one "

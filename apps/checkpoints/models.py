@@ -7,6 +7,7 @@ from django.db import models
 from apps.checkpoints.domain.codes import Level
 from apps.checkpoints.domain.lifecycle import State
 from apps.checkpoints.domain.places import Tier
+from apps.core.sql import NextVal
 
 
 class Checkpoint(models.Model):
@@ -189,5 +190,88 @@ class CheckpointMark(models.Model):
                 condition=models.Q(kind="lease", until_ns__isnull=False)
                 | (~models.Q(kind="lease") & models.Q(until_ns__isnull=True)),
                 name="only_a_lease_ends_by_itself",
+            ),
+        ]
+
+
+class EvaluationSuite(models.Model):
+    """A command that evaluates checkpoints of a project. argv: its words, with placeholders.
+    since_ns: checkpoints saved from then on are evaluated by themselves."""
+
+    project = models.CharField(max_length=200, blank=True)
+    name = models.CharField(max_length=100)
+    argv = models.JSONField()
+    timeout_s = models.IntegerField()
+    tries = models.IntegerField()
+    every_steps = models.BigIntegerField(null=True)
+    enabled = models.BooleanField()
+    since_ns = models.BigIntegerField()
+    version = models.IntegerField(default=1)
+    changed_by = models.CharField(max_length=200)
+    changed_at_ns = models.BigIntegerField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["project", "name"], name="one_suite_a_name"),
+        ]
+
+
+class EvaluationJob(models.Model):
+    """A checkpoint that is to be evaluated, and how far that has come.
+
+    path, digest: of the checkpoint when somebody asked. due_ns: not before. lease_*: who works on
+    it, until when; holder is new for every try. log: zstd, the beginning and the end of what the
+    command printed; log_bytes: all of it. state and what follows are written by `save` of
+    jobs_store only.
+    """
+
+    pk = models.CompositePrimaryKey("run_id", "id")
+    run_id = models.BigIntegerField()
+    id = models.BigIntegerField(db_default=NextVal("evaluation_job_id"))
+    attempt = models.IntegerField()
+    step = models.BigIntegerField()
+    suite_id = models.BigIntegerField()
+    suite = models.CharField(max_length=100)
+    path = models.TextField()
+    digest = models.CharField(max_length=64)
+    asked_by = models.CharField(max_length=200)
+    asked_at_ns = models.BigIntegerField()
+
+    state = models.CharField(max_length=20)
+    due_ns = models.BigIntegerField()
+    tries = models.IntegerField(default=0)
+    holder = models.CharField(max_length=64, blank=True)
+    evaluator = models.CharField(max_length=200, blank=True)
+    lease_until_ns = models.BigIntegerField(null=True)
+    cancelled_by = models.CharField(max_length=200, blank=True)
+    started_at_ns = models.BigIntegerField(null=True)
+    ended_at_ns = models.BigIntegerField(null=True)
+    exit_code = models.IntegerField(null=True)
+    reason = models.TextField(blank=True)
+    log = models.BinaryField(null=True)
+    log_bytes = models.BigIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["run_id", "attempt", "step", "suite_id"],
+                condition=models.Q(state__in=["waiting", "running"]),
+                name="one_active_evaluation",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state__in=["waiting", "running", "done", "failed", "cancelled"]),
+                name="evaluation_state_is_known",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["due_ns", "id"],
+                condition=models.Q(state="waiting"),
+                name="ix_evaluation_waiting",
+            ),
+            models.Index(
+                fields=["lease_until_ns"],
+                condition=models.Q(state="running"),
+                name="ix_evaluation_running",
             ),
         ]

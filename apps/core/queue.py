@@ -16,6 +16,8 @@ class Job(StrEnum):
     CHECKPOINTS_RECHECK = "checkpoints.recheck"
     CHECKPOINTS_VERIFY = "checkpoints.verify"
     DETECT_CATCH_UP = "detect.catch_up"
+    EVALUATIONS_PLAN = "evaluations.plan"
+    EVALUATIONS_WORK = "evaluations.work"
     INGEST_FORGET = "ingest.forget"
     LOGS_EXPIRE = "logs.expire"
     LOGS_MEASURE = "logs.measure"

@@ -20,7 +20,10 @@ _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - a name, not 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Addresses and levels. A level starts when all children of the one before are ready."""
+    """Addresses and levels. A level starts when all children of the one before are ready.
+
+    evaluates: this machine also runs evaluations of checkpoints.
+    """
 
     home: Path
     bind: str
@@ -28,6 +31,7 @@ class Plan:
     postgres: Postgres | None
     valkey: Valkey | None
     external: Mapping[str, str]
+    evaluates: bool = False
 
     @property
     def web_url(self) -> str:
@@ -87,6 +91,7 @@ def read(environ: Mapping[str, str]) -> Plan:
         if "REDIS_URL" in external
         else Valkey(home, "everysec" if environ.get("INGEST_ACK") == "everysec" else "always"),
         external=external,
+        evaluates=bool(environ.get("EVALUATION_PROGRAMS")),
     )
 
 
@@ -124,7 +129,17 @@ def services(plan: Plan) -> list[ChildSpec]:
             _celery("beat", "--loglevel", "INFO", "--pidfile", "", "--schedule", str(schedule)),
             ready_line="beat: Starting",
         ),
+        *_evaluator(plan),
     ]
+
+
+def _evaluator(plan: Plan) -> list[ChildSpec]:
+    """Only where something may be evaluated: it costs the memory of a process."""
+    if not plan.evaluates:
+        return []
+    words = ("worker", "--queues", "evaluation", "--pool", "threads", "--concurrency", "1")
+    argv = _celery(*words, "--hostname", "evaluator@%h", "--loglevel", "INFO", "--without-mingle")
+    return [ChildSpec("evaluator", argv, ready_line=" ready.", grace_s=30.0)]
 
 
 def manage(*words: str) -> tuple[str, ...]:

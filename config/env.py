@@ -62,6 +62,21 @@ TABLE: tuple[Setting, ...] = (
     Setting("LOGS_BUCKET_REGION", "str", "", "Its region; unset: AWS_REGION."),
     Setting("LOGS_BUCKET_KEY_ID", "str", "", "Access key; unset: AWS's usual ways.", True),
     Setting("LOGS_BUCKET_SECRET", "str", "", "The secret of LOGS_BUCKET_KEY_ID.", True),
+    Setting(
+        "CHECKPOINT_ROOTS",
+        "str",
+        "",
+        "Folders under which checkpoints may be looked at, comma-separated: /mnt/ckpt, "
+        "s3://bucket/prefix; unset: none.",
+    ),
+    Setting("CHECKPOINT_BUCKET_URL", "str", "", "S3-compatible server of s3:// roots; unset: AWS."),
+    Setting("CHECKPOINT_BUCKET_REGION", "str", "", "Its region; unset: AWS_REGION."),
+    Setting("CHECKPOINT_BUCKET_KEY_ID", "str", "", "Key that may list and read.", True),
+    Setting("CHECKPOINT_BUCKET_SECRET", "str", "", "The secret of that key.", True),
+    Setting("CHECKPOINT_SCAN_S", "int", "300", "Longest look at one root, in seconds."),
+    Setting("CHECKPOINT_SCAN_MEMORY_BYTES", "int", "2147483648", "Most memory of one look."),
+    Setting("CHECKPOINT_SCAN_BYTES_S", "int", "100000000", "Bytes a second a look reads; 0: any."),
+    Setting("CHECKPOINT_HASH_BYTES_S", "int", "200000000", "Bytes a second a full hash reads."),
     Setting("ALERT_RECIPIENTS", "str", "", "Comma-separated mail addresses of the on-call people."),
     Setting(
         "ALERT_TARGETS",

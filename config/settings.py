@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import unquote
 
+from apps.checkpoints.storage import places
 from apps.core.database import from_url
 from config import env, home
 from config.version import VERSION
@@ -104,6 +105,17 @@ LOGS_BUCKET_URL = env.text("LOGS_BUCKET_URL")
 LOGS_BUCKET_REGION = env.text("LOGS_BUCKET_REGION")
 LOGS_BUCKET_KEY_ID = env.text("LOGS_BUCKET_KEY_ID")
 LOGS_BUCKET_SECRET = env.text("LOGS_BUCKET_SECRET")
+CHECKPOINT_ROOTS = tuple(
+    places.parse(one, "CHECKPOINT_ROOTS") for one in env.items("CHECKPOINT_ROOTS")
+)
+CHECKPOINT_BUCKET_URL = env.text("CHECKPOINT_BUCKET_URL")
+CHECKPOINT_BUCKET_REGION = env.text("CHECKPOINT_BUCKET_REGION")
+CHECKPOINT_BUCKET_KEY_ID = env.text("CHECKPOINT_BUCKET_KEY_ID")
+CHECKPOINT_BUCKET_SECRET = env.text("CHECKPOINT_BUCKET_SECRET")
+CHECKPOINT_SCAN_S = env.integer("CHECKPOINT_SCAN_S")
+CHECKPOINT_SCAN_MEMORY_BYTES = env.integer("CHECKPOINT_SCAN_MEMORY_BYTES")
+CHECKPOINT_SCAN_BYTES_S = env.integer("CHECKPOINT_SCAN_BYTES_S")
+CHECKPOINT_HASH_BYTES_S = env.integer("CHECKPOINT_HASH_BYTES_S")
 DATA_UPLOAD_MAX_MEMORY_SIZE = INGEST_MAX_BODY_BYTES
 
 ALERT_RECIPIENTS = env.items("ALERT_RECIPIENTS")

@@ -19,6 +19,7 @@ VISIBILITY_TIMEOUT_S = 900
 """Longer than the longest task (TIME_LIMIT_S); then an unacknowledged message is given away."""
 TIME_LIMIT_S = 600
 EVALUATION_QUEUE = "evaluation"
+STORAGE_QUEUE = "storage"
 
 log = logging.getLogger(__name__)
 
@@ -69,8 +70,12 @@ app.conf.update(
     task_time_limit=TIME_LIMIT_S,
     task_soft_time_limit=TIME_LIMIT_S - 30,
     task_default_queue="lastgood",
-    # Read by evaluators only: an evaluation takes hours, and mails must not wait for it.
-    task_routes={Job.EVALUATIONS_WORK.value: {"queue": EVALUATION_QUEUE}},
+    # Queues with workers of their own: an evaluation takes hours and a mount may hang, and mails
+    # must not wait for either.
+    task_routes={
+        Job.EVALUATIONS_WORK.value: {"queue": EVALUATION_QUEUE},
+        Job.CHECKPOINTS_SCAN.value: {"queue": STORAGE_QUEUE},
+    },
     worker_hijack_root_logger=False,
     worker_send_task_events=False,
     timezone="UTC",
@@ -85,6 +90,7 @@ app.conf.update(
         "workers.tasks.metrics",
         "workers.tasks.retention",
         "workers.tasks.rollbacks",
+        "workers.tasks.storage",
         "workers.tasks.watch",
     ),
 )

@@ -4,6 +4,7 @@ web PORT        GET /health/ready on this machine answers 200 (database and queu
 events PORT     GET /health/live answers 200
 consumer        a consumer of this host reads the stream
 worker          the Celery worker of this host answers a ping
+storage         the Celery worker of this host that looks at storage does
 beat FILE       the schedule file was written in the last quarter of an hour
 """
 
@@ -48,9 +49,17 @@ def consumer() -> str | None:
 
 def worker() -> str | None:
     """The Celery worker named after this host answers."""
+    return _pinged(f"celery@{socket.gethostname()}")
+
+
+def storage() -> str | None:
+    """The one that looks at storage answers."""
+    return _pinged(f"storage@{socket.gethostname()}")
+
+
+def _pinged(name: str) -> str | None:
     from workers.celery import app
 
-    name = f"celery@{socket.gethostname()}"
     return None if app.control.ping([name], timeout=_PING_S) else f"{name} does not answer"
 
 
@@ -64,7 +73,7 @@ def beat(schedule: str) -> str | None:
 
 
 _CHECKS: dict[str, Callable[..., str | None]] = {
-    check.__name__: check for check in (web, events, consumer, worker, beat)
+    check.__name__: check for check in (web, events, consumer, worker, storage, beat)
 }
 
 

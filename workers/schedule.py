@@ -54,6 +54,11 @@ SCHEDULE = (
         "evaluators; nothing would be evaluated",
     ),
     Periodic(
+        Job.CHECKPOINTS_SCAN_DUE,
+        20.0,
+        "sends every storage root that is due to the storage worker; nothing else looks there",
+    ),
+    Periodic(
         Job.ROLLBACKS_SYNC,
         60.0,
         "writes or removes order files where a process died between its commit and the file; one "

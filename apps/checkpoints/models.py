@@ -135,6 +135,67 @@ class CheckpointCopy(models.Model):
     """One place where a checkpoint lies or lay. place_key: of the address (domain/places.py).
 
     level, findings: of this place. seen_at_ns: when a storage was last looked at; null: only said.
+
+
+class StorageRoot(models.Model):
+    """A folder or bucket prefix that is looked at for checkpoints.
+
+    Of one run (run_id), or of the runs of a project by `pattern` (storage/pattern.py). claimed_*:
+    who looks at it now. last, rooms: what the last look found, and how full it was at the last
+    looks (root_records.py).
+    """
+
+    uri = models.CharField(max_length=1_000)
+    run_id = models.BigIntegerField(null=True)
+    project = models.CharField(max_length=200, blank=True)
+    pattern = models.CharField(max_length=200, blank=True)
+    every_s = models.IntegerField()
+    enabled = models.BooleanField(default=True)
+    version = models.IntegerField(default=1)
+    changed_by = models.CharField(max_length=200)
+    changed_at_ns = models.BigIntegerField()
+    next_at_ns = models.BigIntegerField(default=0)
+    claimed_until_ns = models.BigIntegerField(default=0)
+    last = models.JSONField(null=True)
+    rooms = models.JSONField(default=list)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["uri", "run_id", "project", "pattern"],
+                nulls_distinct=False,
+                name="storage_root_once",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(run_id__isnull=False, pattern="")
+                | (models.Q(run_id__isnull=True) & ~models.Q(pattern="")),
+                name="storage_root_has_a_run_or_a_pattern",
+            ),
+        ]
+
+
+class ScannedStep(models.Model):
+    """How a checkpoint looked when a root was scanned: the same again needs no reading.
+
+    place_key: of its address. path: below the root.
+    """
+
+    pk = models.CompositePrimaryKey("run_id", "root_id", "place_key")
+    run_id = models.BigIntegerField()
+    root_id = models.BigIntegerField()
+    place_key = models.CharField(max_length=64)
+    path = models.TextField()
+    fingerprint = models.CharField(max_length=64)
+
+    class Meta:
+        indexes = [models.Index(fields=["root_id"], name="ix_scanned_step_root")]
+
+
+class ContentHash(models.Model):
+    """The reading of all bytes of a checkpoint in one place, asked for and done.
+
+    files: packed, name -> [bytes, sha256] of the files that were read so far. before: the same of
+    an earlier reading, which this one is compared with.
     """
 
     pk = models.CompositePrimaryKey("run_id", "attempt", "step", "place_key")
@@ -191,6 +252,35 @@ class CheckpointMark(models.Model):
                 | (~models.Q(kind="lease") & models.Q(until_ns__isnull=True)),
                 name="only_a_lease_ends_by_itself",
             ),
+=======
+    state = models.CharField(max_length=10)
+    asked_by = models.CharField(max_length=200)
+    asked_at_ns = models.BigIntegerField()
+    started_at_ns = models.BigIntegerField(null=True)
+    ended_at_ns = models.BigIntegerField(null=True)
+    heard_at_ns = models.BigIntegerField(default=0)
+    bytes_done = models.BigIntegerField(default=0)
+    bytes_total = models.BigIntegerField()
+    files = models.BinaryField(default=bytes)
+    before = models.BinaryField(default=bytes)
+    digest = models.CharField(max_length=64, blank=True)
+    message = models.TextField(blank=True)
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["asked_at_ns"],
+                name="ix_content_hash_open",
+                condition=models.Q(state__in=["waiting", "reading"]),
+            )
+        ]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(
+                    state__in=["waiting", "reading", "done", "failed", "cancelled"]
+                ),
+                name="content_hash_state_is_known",
+            )
         ]
 
 

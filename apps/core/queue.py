@@ -14,6 +14,8 @@ class Job(StrEnum):
     ALERTS_DIGEST = "alerts.digest"
     ALERTS_SEND = "alerts.send"
     CHECKPOINTS_RECHECK = "checkpoints.recheck"
+    CHECKPOINTS_SCAN = "checkpoints.scan"
+    CHECKPOINTS_SCAN_DUE = "checkpoints.scan_due"
     CHECKPOINTS_VERIFY = "checkpoints.verify"
     DETECT_CATCH_UP = "detect.catch_up"
     EVALUATIONS_PLAN = "evaluations.plan"

@@ -17,7 +17,7 @@ from workers.embedded import binaries, rootless
 
 FILE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 SERVICES: dict[str, dict[str, Any]] = FILE["services"]
-APPLICATION = ("web", "events", "consumer", "worker", "beat")
+APPLICATION = ("web", "events", "consumer", "worker", "storage", "beat")
 SERVERS = ("postgres", "valkey")
 
 

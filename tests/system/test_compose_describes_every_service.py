@@ -8,7 +8,7 @@ from tests.system.compose import APPLICATION, FILE, SERVERS, SERVICES
 from tests.system.processes import ROOT
 
 
-def test_the_services_are_the_eight_processes():
+def test_the_services_are_the_nine_processes():
     assert set(SERVICES) == {*APPLICATION, *SERVERS, "migrate"}
 
 

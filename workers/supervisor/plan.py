@@ -23,6 +23,7 @@ class Plan:
     """Addresses and levels. A level starts when all children of the one before are ready.
 
     evaluates: this machine also runs evaluations of checkpoints.
+    storage: whether any folder may be looked at for checkpoints.
     """
 
     home: Path
@@ -32,6 +33,7 @@ class Plan:
     valkey: Valkey | None
     external: Mapping[str, str]
     evaluates: bool = False
+    storage: bool = False
 
     @property
     def web_url(self) -> str:
@@ -92,6 +94,7 @@ def read(environ: Mapping[str, str]) -> Plan:
         else Valkey(home, "everysec" if environ.get("INGEST_ACK") == "everysec" else "always"),
         external=external,
         evaluates=bool(environ.get("EVALUATION_PROGRAMS")),
+        storage=bool(environ.get("CHECKPOINT_ROOTS")),
     )
 
 
@@ -124,6 +127,7 @@ def services(plan: Plan) -> list[ChildSpec]:
         ),
         ChildSpec("consumer", manage("consumer"), ready_line=" is reading"),
         ChildSpec("worker", _celery(*worker), ready_line=" ready."),
+        *_storage_worker(plan),
         ChildSpec(
             "beat",
             _celery("beat", "--loglevel", "INFO", "--pidfile", "", "--schedule", str(schedule)),
@@ -140,6 +144,15 @@ def _evaluator(plan: Plan) -> list[ChildSpec]:
     words = ("worker", "--queues", "evaluation", "--pool", "threads", "--concurrency", "1")
     argv = _celery(*words, "--hostname", "evaluator@%h", "--loglevel", "INFO", "--without-mingle")
     return [ChildSpec("evaluator", argv, ready_line=" ready.", grace_s=30.0)]
+
+
+def _storage_worker(plan: Plan) -> list[ChildSpec]:
+    """Only where folders may be looked at. Threads: what touches storage are processes of theirs."""
+    if not plan.storage:
+        return []
+    words = ("worker", "--queues", "storage", "--pool", "threads", "--concurrency", "4")
+    argv = _celery(*words, "--hostname", "storage@%h", "--loglevel", "INFO", "--without-mingle")
+    return [ChildSpec("storage", argv, ready_line=" ready.")]
 
 
 def manage(*words: str) -> tuple[str, ...]:

@@ -1,0 +1,170 @@
+"""Every statement against storage roots and what was seen below them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from apps.checkpoints.models import ScannedStep, StorageRoot
+from apps.checkpoints.root_records import MAX_ROOMS, Look, Room, RootInfo, RootRule
+from apps.core.plain import packed
+from apps.core.sql import query
+
+MAX_ROOTS = 500
+MAX_KNOWN = 20_000
+
+
+def one_at_a_time() -> None:
+    """Holds off everybody else who adds roots until the transaction ends."""
+    query("SELECT pg_advisory_xact_lock(hashtext('checkpoints.roots'))")
+
+
+def roots() -> list[RootInfo]:
+    """All roots by address, at most MAX_ROOTS."""
+    return [_info(row) for row in StorageRoot.objects.order_by("uri", "pk")[:MAX_ROOTS]]
+
+
+def count() -> int:
+    """How many there are."""
+    return StorageRoot.objects.count()
+
+
+def get(root_id: int) -> RootInfo | None:
+    """One root."""
+    row = StorageRoot.objects.filter(pk=root_id).first()
+    return _info(row) if row else None
+
+
+def of_run(run_id: int, project: str) -> list[RootInfo]:
+    """The roots where checkpoints of a run may lie: its own and those of its project."""
+    return [r for r in roots() if r.rule.run_id == run_id or _shared(r.rule, project)]
+
+
+def _shared(rule: RootRule, project: str) -> bool:
+    return rule.run_id is None and rule.project == project
+
+
+def taken(rule: RootRule, but: int = 0) -> bool:
+    """Whether another root says the same."""
+    same = StorageRoot.objects.filter(
+        uri=rule.uri, run_id=rule.run_id, project=rule.project, pattern=rule.pattern
+    )
+    return same.exclude(pk=but).exists()
+
+
+def add(rule: RootRule, actor: str, now_ns: int) -> int:
+    """A new root's number."""
+    return StorageRoot.objects.create(**_said(rule), changed_by=actor, changed_at_ns=now_ns).pk
+
+
+def change(root_id: int, version: int, rule: RootRule, actor: str, now_ns: int) -> bool:
+    """False if `version` is no longer the newest. It is looked at soon, and all of it is read."""
+    changed = StorageRoot.objects.filter(pk=root_id, version=version).update(
+        **_said(rule), version=version + 1, changed_by=actor, changed_at_ns=now_ns, next_at_ns=0
+    )
+    if changed:
+        ScannedStep.objects.filter(root_id=root_id).delete()
+    return changed == 1
+
+
+def remove(root_id: int) -> bool:
+    """With what was seen below it; False if there was none. Checkpoints stay registered."""
+    ScannedStep.objects.filter(root_id=root_id).delete()
+    return StorageRoot.objects.filter(pk=root_id).delete()[0] > 0
+
+
+def hurry(root_id: int) -> None:
+    """The next look is due now."""
+    StorageRoot.objects.filter(pk=root_id).update(next_at_ns=0)
+
+
+def due(now_ns: int, limit: int = 50) -> list[int]:
+    """Roots to look at, those that wait longest first."""
+    rows = StorageRoot.objects.filter(
+        enabled=True, next_at_ns__lte=now_ns, claimed_until_ns__lt=now_ns
+    )
+    return list(rows.order_by("next_at_ns", "pk").values_list("pk", flat=True)[:limit])
+
+
+def claim(root_id: int, now_ns: int, until_ns: int) -> bool:
+    """Takes a root for one look; False if it is not due, or somebody else looks at it."""
+    rows = StorageRoot.objects.filter(
+        pk=root_id, enabled=True, next_at_ns__lte=now_ns, claimed_until_ns__lt=now_ns
+    )
+    return rows.update(claimed_until_ns=until_ns) == 1
+
+
+def finish(root_id: int, look: Look, next_at_ns: int) -> None:
+    """Keeps what a look found and gives the root free."""
+    row = StorageRoot.objects.filter(pk=root_id).first()
+    if row is None:
+        return
+    rooms = row.rooms
+    if look.free_bytes is not None:
+        rooms = [*rooms, [look.at_ns, look.free_bytes, look.total_bytes]][-MAX_ROOMS:]
+    StorageRoot.objects.filter(pk=root_id).update(
+        last=packed(look), rooms=rooms, next_at_ns=next_at_ns, claimed_until_ns=0
+    )
+
+
+def fingerprints(root_id: int) -> dict[str, str]:
+    """path below the root -> how it looked, of at most MAX_KNOWN. -- uses ix_scanned_step_root"""
+    rows = ScannedStep.objects.filter(root_id=root_id)
+    return dict(rows.values_list("path", "fingerprint")[:MAX_KNOWN])
+
+
+def runs_seen(root_id: int) -> list[int]:
+    """The runs that have steps below a root. -- uses ix_scanned_step_root"""
+    rows = ScannedStep.objects.filter(root_id=root_id).values_list("run_id", flat=True)
+    return sorted(rows.distinct()[:MAX_KNOWN])
+
+
+def keep(run_id: int, root_id: int, place_key: str, path: str, fingerprint: str) -> None:
+    """Remembers how a step looked."""
+    ScannedStep.objects.bulk_create(
+        [
+            ScannedStep(
+                run_id=run_id,
+                root_id=root_id,
+                place_key=place_key,
+                path=path,
+                fingerprint=fingerprint,
+            )
+        ],
+        update_conflicts=True,
+        unique_fields=["run_id", "root_id", "place_key"],
+        update_fields=["path", "fingerprint"],
+    )
+
+
+def forget(run_id: int, root_id: int, place_key: str) -> None:
+    """It is not there any more: should it come back, it is read again."""
+    ScannedStep.objects.filter(run_id=run_id, root_id=root_id, place_key=place_key).delete()
+
+
+def _said(rule: RootRule) -> Mapping[str, Any]:
+    return {
+        "uri": rule.uri,
+        "run_id": rule.run_id,
+        "project": rule.project,
+        "pattern": rule.pattern,
+        "every_s": rule.every_s,
+        "enabled": rule.enabled,
+    }
+
+
+def _info(row: StorageRoot) -> RootInfo:
+    rule = RootRule(row.uri, row.run_id, row.project, row.pattern, row.every_s, row.enabled)
+    return RootInfo(
+        id=row.pk,
+        rule=rule,
+        version=row.version,
+        changed_by=row.changed_by,
+        changed_at_ns=row.changed_at_ns,
+        next_at_ns=row.next_at_ns,
+        claimed_until_ns=row.claimed_until_ns,
+        last=None if row.last is None else msgspec.convert(row.last, Look),
+        rooms=tuple(Room(*one) for one in row.rooms),
+    )

@@ -1,0 +1,5 @@
+"""Where checkpoints lie: folders of a file system and of S3 buckets, only ever read.
+
+Nothing here knows Django or a table: it runs in a child process (child.py) with bounds on memory
+and time, because a mount may hang and what lies there was written by others.
+"""

@@ -135,6 +135,63 @@ class CheckpointCopy(models.Model):
     """One place where a checkpoint lies or lay. place_key: of the address (domain/places.py).
 
     level, findings: of this place. seen_at_ns: when a storage was last looked at; null: only said.
+    """
+
+    pk = models.CompositePrimaryKey("run_id", "attempt", "step", "place_key")
+    run_id = models.BigIntegerField()
+    attempt = models.IntegerField()
+    step = models.BigIntegerField()
+    place_key = models.CharField(max_length=64)
+    uri = models.TextField()
+    tier = models.CharField(max_length=8)
+    state = models.CharField(max_length=12)
+    level = models.CharField(max_length=20)
+    findings = models.JSONField(default=list)
+    stated_bytes = models.BigIntegerField(null=True)
+    seen_at_ns = models.BigIntegerField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(tier__in=[tier.value for tier in Tier]),
+                name="checkpoint_copy_tier_is_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state__in=[state.value for state in State]),
+                name="checkpoint_copy_state_is_known",
+            ),
+        ]
+
+
+class CheckpointMark(models.Model):
+    """What a person or a job said of a checkpoint: a pin, a tag, a lease.
+
+    name: of the tag, or who holds the lease; "" of a pin. until_ns: of a lease only.
+    """
+
+    pk = models.CompositePrimaryKey("run_id", "attempt", "step", "kind", "name")
+    run_id = models.BigIntegerField()
+    attempt = models.IntegerField()
+    step = models.BigIntegerField()
+    kind = models.CharField(max_length=8)
+    name = models.CharField(max_length=100, blank=True)
+    reason = models.TextField(blank=True)
+    actor = models.CharField(max_length=200)
+    made_at_ns = models.BigIntegerField()
+    until_ns = models.BigIntegerField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(kind__in=["pin", "tag", "lease"]),
+                name="checkpoint_mark_kind_is_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(kind="lease", until_ns__isnull=False)
+                | (~models.Q(kind="lease") & models.Q(until_ns__isnull=True)),
+                name="only_a_lease_ends_by_itself",
+            ),
+        ]
 
 
 class StorageRoot(models.Model):
@@ -204,55 +261,6 @@ class ContentHash(models.Model):
     step = models.BigIntegerField()
     place_key = models.CharField(max_length=64)
     uri = models.TextField()
-    tier = models.CharField(max_length=8)
-    state = models.CharField(max_length=12)
-    level = models.CharField(max_length=20)
-    findings = models.JSONField(default=list)
-    stated_bytes = models.BigIntegerField(null=True)
-    seen_at_ns = models.BigIntegerField(null=True)
-
-    class Meta:
-        constraints = [
-            models.CheckConstraint(
-                condition=models.Q(tier__in=[tier.value for tier in Tier]),
-                name="checkpoint_copy_tier_is_known",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(state__in=[state.value for state in State]),
-                name="checkpoint_copy_state_is_known",
-            ),
-        ]
-
-
-class CheckpointMark(models.Model):
-    """What a person or a job said of a checkpoint: a pin, a tag, a lease.
-
-    name: of the tag, or who holds the lease; "" of a pin. until_ns: of a lease only.
-    """
-
-    pk = models.CompositePrimaryKey("run_id", "attempt", "step", "kind", "name")
-    run_id = models.BigIntegerField()
-    attempt = models.IntegerField()
-    step = models.BigIntegerField()
-    kind = models.CharField(max_length=8)
-    name = models.CharField(max_length=100, blank=True)
-    reason = models.TextField(blank=True)
-    actor = models.CharField(max_length=200)
-    made_at_ns = models.BigIntegerField()
-    until_ns = models.BigIntegerField(null=True)
-
-    class Meta:
-        constraints = [
-            models.CheckConstraint(
-                condition=models.Q(kind__in=["pin", "tag", "lease"]),
-                name="checkpoint_mark_kind_is_known",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(kind="lease", until_ns__isnull=False)
-                | (~models.Q(kind="lease") & models.Q(until_ns__isnull=True)),
-                name="only_a_lease_ends_by_itself",
-            ),
-=======
     state = models.CharField(max_length=10)
     asked_by = models.CharField(max_length=200)
     asked_at_ns = models.BigIntegerField()
@@ -276,9 +284,7 @@ class CheckpointMark(models.Model):
         ]
         constraints = [
             models.CheckConstraint(
-                condition=models.Q(
-                    state__in=["waiting", "reading", "done", "failed", "cancelled"]
-                ),
+                condition=models.Q(state__in=["waiting", "reading", "done", "failed", "cancelled"]),
                 name="content_hash_state_is_known",
             )
         ]

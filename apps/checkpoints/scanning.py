@@ -193,7 +193,7 @@ class _Scan:
         self.look.beside.append(Beside(seen.folder, one.code, one.message, one.fatal, run_id))
 
     def _note_gone(self) -> None:
-        """Says of every checkpoint that was seen here before and is not here now that it is gone."""
+        """Every checkpoint that was seen here before and is not here now is gone."""
         doubt = absence_doubt(self.look, self.root.last)
         missing = [(run_id, copy) for run_id, copy in self._known() if not self._sees(run_id, copy)]
         if missing and doubt:

@@ -51,6 +51,14 @@ def test_a_link_inside_is_followed_and_told(root):
     assert PosixFolder(str(root)).read("last", 0, 2) == b"01"
 
 
+def test_a_link_to_a_folder_inside_lists_nothing_twice(root):
+    (root / "branch").mkdir()
+    (root / "branch" / "step-1").symlink_to("../step-1")
+    found = listed(root)
+    assert found.linked == {"branch/step-1": "step-1"}
+    assert len(found.files) == 2
+
+
 @pytest.mark.parametrize("target", ["../../secret", "{secret}"])
 def test_a_link_that_leads_out_is_named_and_never_read(root, target):
     secret = root.parent / "secret"

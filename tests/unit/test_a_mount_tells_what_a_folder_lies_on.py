@@ -28,7 +28,7 @@ TABLE = r"""
         ("/mnt/ckpt/bucket/run", Kind.BUCKET_MOUNT, "gcsfuse"),
         ("/mnt/s3/run", Kind.BUCKET_MOUNT, "mountpoint-s3"),
         ("/mnt/home of us/a", Kind.SHARED, "nas:/export"),
-        ("/dev/shm/x", Kind.MEMORY, "tmpfs"),
+        ("/dev/shm/x", Kind.MEMORY, "tmpfs"),  # noqa: S108
         ("/mnt/odd/x", Kind.UNKNOWN, "host:"),
         ("/mnt/over", Kind.SHARED, "nas:/new"),
     ],

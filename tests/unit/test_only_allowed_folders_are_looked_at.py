@@ -58,7 +58,9 @@ def test_nothing_is_allowed_unless_a_prefix_says_so():
     assert not allowed(parse("/mnt"), [parse("/mnt/a")])
 
 
-@pytest.mark.parametrize("text", ["", "checkpoints", "{run}/{run}", "../{run}", "a//{run}", "{run}\0"])
+@pytest.mark.parametrize(
+    "text", ["", "checkpoints", "{run}/{run}", "../{run}", "a//{run}", "{run}\0"]
+)
 def test_a_pattern_says_once_where_the_run_stands(text):
     with pytest.raises(BadPattern):
         pattern.check(text)

@@ -147,7 +147,7 @@ def _evaluator(plan: Plan) -> list[ChildSpec]:
 
 
 def _storage_worker(plan: Plan) -> list[ChildSpec]:
-    """Only where folders may be looked at. Threads: what touches storage are processes of theirs."""
+    """Only where folders may be looked at. Threads: they wait for processes that they start."""
     if not plan.storage:
         return []
     words = ("worker", "--queues", "storage", "--pool", "threads", "--concurrency", "4")

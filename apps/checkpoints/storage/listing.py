@@ -28,13 +28,15 @@ class Listing:
     """files: name relative to the folder -> what it is.
 
     cut: why the listing stopped early, "" if it is whole. outside: links that lead out of the
-    folder (never followed). unread: names that could not be looked at, with the reason. vanished:
-    how many entries went away meanwhile. other: sockets, pipes and devices.
+    folder (never followed). linked: name of a link to a folder within -> that folder; what lies
+    there is listed under its own name. unread: names that could not be looked at, with the reason.
+    vanished: how many entries went away meanwhile. other: sockets, pipes and devices.
     """
 
     files: Mapping[str, FileStat]
     cut: str = ""
     outside: tuple[str, ...] = ()
+    linked: Mapping[str, str] = field(default_factory=dict)
     unread: tuple[str, ...] = ()
     vanished: int = 0
     other: int = 0
@@ -55,6 +57,7 @@ class Taken:
     seen: int = 0
     cut: str = ""
     outside: list[str] = field(default_factory=list)
+    linked: dict[str, str] = field(default_factory=dict)
     unread: list[str] = field(default_factory=list)
     vanished: int = 0
     other: int = 0
@@ -65,7 +68,9 @@ class Taken:
         if self.seen > self.bounds.entries:
             self.cut = f"it holds more than {self.bounds.entries} files: only those were looked at"
         elif now > self.until:
-            self.cut = f"listing took longer than {self.bounds.seconds:.0f} s: {self.seen} files seen"
+            self.cut = (
+                f"listing took longer than {self.bounds.seconds:.0f} s: {self.seen} files seen"
+            )
         return bool(self.cut)
 
     def listing(self) -> Listing:
@@ -74,6 +79,7 @@ class Taken:
             files=self.files,
             cut=self.cut,
             outside=tuple(self.outside[:MAX_NAMED]),
+            linked=self.linked,
             unread=tuple(self.unread[:MAX_NAMED]),
             vanished=self.vanished,
             other=self.other,

@@ -13,7 +13,8 @@ MAX_MOUNTINFO_BYTES = 4 * 1024 * 1024
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 _SHARED = frozenset(
     ("nfs", "nfs4", "lustre", "gpfs", "beegfs", "ceph", "fuse.ceph", "cifs", "smb3", "wekafs",
-     "glusterfs", "fuse.glusterfs", "pvfs2", "9p", "afs", "daos", "fuse.daos", "vastnfs", "quobyte", "fuse.juicefs")
+     "glusterfs", "fuse.glusterfs", "pvfs2", "9p", "afs", "daos", "fuse.daos", "vastnfs", "quobyte",
+     "fuse.juicefs")
 )  # fmt: skip
 _MEMORY = frozenset(("tmpfs", "ramfs", "hugetlbfs"))
 _OBJECT = re.compile(
@@ -81,7 +82,11 @@ def mount_of(mountinfo: str, path: str) -> Mount | None:
     best: Mount | None = None
     for line in mountinfo.splitlines():
         found = _mount(line)
-        if found and _holds(found.point, path) and len(found.point) >= len(best.point if best else ""):
+        if (
+            found
+            and _holds(found.point, path)
+            and len(found.point) >= len(best.point if best else "")
+        ):
             best = found
     return best
 

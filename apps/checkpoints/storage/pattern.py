@@ -36,7 +36,9 @@ def check(pattern: str) -> str:
     if bad or any(word in (".", "..") for word in words):
         raise BadPattern("this is no pattern of folders", where="pattern", hint=_HINT)
     if plain.count(_RUN) != 1:
-        raise BadPattern("the pattern says not once where the run stands", where="pattern", hint=_HINT)
+        raise BadPattern(
+            "the pattern says not once where the run stands", where="pattern", hint=_HINT
+        )
     return plain
 
 

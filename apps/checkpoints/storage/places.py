@@ -46,7 +46,8 @@ class Place:
 def parse(text: str, where: str = "uri") -> Place:
     """The folder that `/path`, `file:///path` or `s3://bucket/prefix` names.
 
-    where: what an error names. Raises BadPlace: no relative path, no ".." and no "." in it, at most MAX_URI characters.
+    where: what an error names. Raises BadPlace: no relative path, no ".." and no "." in it, at most
+    MAX_URI characters.
     """
     uri = text.strip()
     if len(uri) > MAX_URI or not uri.isprintable():

@@ -132,12 +132,14 @@ class PosixFolder:
             return
         if not sayable(said):
             taken.unread.append(f"{name}: what it names is too long or no UTF-8")
-            return
-        taken.files[name] = _linked(target, said)
+        elif os.path.isdir(target):
+            taken.linked[name] = os.path.relpath(target, self.root)
+        else:
+            taken.files[name] = _linked(target, said)
 
 
 def _linked(target: str, said: str) -> FileStat:
-    """A link within the folder; one that names nothing, or a folder, has size 0."""
+    """A link to a file within the folder; one that leads nowhere has size 0."""
     try:
         seen = os.stat(target, follow_symlinks=False)
     except FileNotFoundError:

@@ -66,7 +66,7 @@ def answers(ask: Ask, limits: Limits) -> Iterator[Answer]:
 
 
 def _started(ask: Ask, limits: Limits, said: IO[bytes]) -> subprocess.Popen[bytes]:
-    child = subprocess.Popen(
+    child = subprocess.Popen(  # noqa: S603 - nothing of it comes from outside
         [sys.executable, "-m", _CHILD],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

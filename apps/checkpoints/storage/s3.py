@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from apps.checkpoints.domain.reading import Unreadable, Vanished
 from apps.checkpoints.domain.tree import FileStat
@@ -18,12 +18,12 @@ from apps.checkpoints.storage.listing import Bounds, Listing, Taken, sayable
 from apps.checkpoints.storage.pace import Pace
 
 if TYPE_CHECKING:
-    from obstore.store import S3Store
+    from obstore.store import RetryConfig, S3Store
 
 PAGE = 1_000
 _PAST_END = "416 Range Not Satisfiable"
 TIMEOUT = timedelta(seconds=20)
-RETRIES = {
+RETRIES: dict[str, Any] = {
     "max_retries": 3,
     "retry_timeout": timedelta(seconds=30),
     "backoff": {
@@ -40,7 +40,7 @@ class BucketTrouble(OSError):
 
 @dataclass(frozen=True, slots=True)
 class S3Access:
-    """How to reach a server; what is "" comes from the usual AWS variables or the machine's role."""
+    """How to reach a server; what is "" comes from AWS's variables or the machine's role."""
 
     endpoint: str = ""
     region: str = ""
@@ -175,5 +175,5 @@ def _store(bucket: str, access: S3Access) -> S3Store:
         **options,
         virtual_hosted_style_request=False,
         client_options={"allow_http": access.endpoint.startswith("http://"), "timeout": TIMEOUT},
-        retry_config=RETRIES,
+        retry_config=cast("RetryConfig", RETRIES),
     )

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import posixpath
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
 
 import orjson
 
 from apps.checkpoints.domain import checking, layouts
 from apps.checkpoints.domain.codes import Level
-from apps.checkpoints.domain.contents import CheckPolicy
+from apps.checkpoints.domain.headers.base import CheckPolicy
 from apps.checkpoints.domain.layouts.base import FoundStep
 from apps.checkpoints.domain.reading import Vanished
+from apps.checkpoints.domain.root import check_root
 from apps.checkpoints.domain.tree import Tree, joined
 from apps.checkpoints.storage import mounts, pattern
 from apps.checkpoints.storage.listing import Listing
@@ -37,7 +40,13 @@ VERIFIER = 1
 """Raise it when the verifier finds what it did not find before: everything is read again."""
 WORKERS = 8
 """Reads at the same time: what costs is the time to the first byte."""
+_MARKERS = frozenset(
+    (".metadata", "metadata.json", "common.pt", "trainer_state.json", "_CHECKPOINT_METADATA",
+     "commit_success.txt", ".metadata.json", "model.safetensors.index.json")
+)  # fmt: skip
+"""Written last, and seldom touched later: they tell when a save was complete."""
 Say = Callable[[Answer], None]
+T = TypeVar("T")
 
 
 def run(ask: ScanAsk, say: Say) -> None:
@@ -54,10 +63,14 @@ def run(ask: ScanAsk, say: Say) -> None:
     except OSError as error:
         say(Failed(error.strerror or str(error)))
         return
-    parts = _parts(listing, ask.pattern)
+    parts = _parts(listing.files, ask.pattern)
+    links = _parts(listing.linked, ask.pattern)
     say(_listed(listing, sum(map(len, parts.values()))))
     for part, tree in parts.items():
-        _look(folder, part, tree, ask, say)
+        found = _look(folder, part, tree, ask, say)
+        seen = [*found, *_linked(part, found, links.get(part, {}))]
+        for one in check_root(tree, seen, _Below(folder, part.folder)):
+            say(BesideSeen(part.run, part.folder, one))
 
 
 def room_of(place: Place) -> RoomSeen:
@@ -71,10 +84,11 @@ def room_of(place: Place) -> RoomSeen:
     return RoomSeen(mount.kind, mount.type, mount.source, room.total_bytes, room.free_bytes)
 
 
-def _look(folder: Folder, at: Part, tree: Tree, ask: ScanAsk, say: Say) -> None:
-    """Says what one part of the root holds, the newest steps first."""
+def _look(folder: Folder, at: Part, tree: Tree, ask: ScanAsk, say: Say) -> tuple[FoundStep, ...]:
+    """Says what one part of the root holds, the newest steps first; all of them."""
     called = posixpath.basename(joined(ask.target.path.rstrip("/"), at.folder))
-    for found in sorted(layouts.find(tree, called), key=_newest, reverse=True):
+    steps = layouts.find(tree, called)
+    for found in sorted(steps, key=_newest, reverse=True):
         path = joined(at.folder, found.root_name)
         prints = fingerprints(found)
         if ask.known.get(path) in prints:
@@ -86,11 +100,20 @@ def _look(folder: Folder, at: Part, tree: Tree, ask: ScanAsk, say: Say) -> None:
             say(GoneSeen(at.run, path))
         else:
             say(_step(at.run, path, found, report, prints))
+    return steps
+
+
+def _linked(at: Part, steps: Sequence[FoundStep], links: Mapping[str, str]) -> Iterator[FoundStep]:
+    """Steps as links name them: a pointer beside such a link leads somewhere."""
+    by_name = {joined(at.folder, step.root_name): step for step in steps}
+    for name, target in links.items():
+        if target in by_name:
+            yield replace(by_name[target], root_name=name)
 
 
 def fingerprints(found: FoundStep) -> tuple[str, str]:
-    """(of the step alone, with what lies beside it and speaks of it): 64 hex digits each that change
-    with anything that a check depends on.
+    """(of the step alone, with what lies beside it and speaks of it): 64 hex digits each, which
+    change with anything that a check depends on.
 
     A pointer changes with every save, and says nothing new of a step that is committed.
     """
@@ -109,7 +132,7 @@ def _step(
         step=found.step,
         layout=found.layout,
         fingerprint=prints[0] if committed else prints[1],
-        saved_at_ns=max((s.mtime_ns or 0 for s in found.files.values()), default=0),
+        saved_at_ns=_saved_at_ns(found),
         files={n: FileSeen(s.size, s.mtime_ns, s.etag) for n, s in found.files.items()},
         level=report.level.value,
         findings=report.findings,
@@ -117,6 +140,13 @@ def _step(
         bytes_total=report.bytes_total,
         unchecked=report.unchecked,
     )
+
+
+def _saved_at_ns(found: FoundStep) -> int:
+    """When it was complete: time of its marker, else of its newest file; 0 if there is none."""
+    times = {name: stat.mtime_ns or 0 for name, stat in found.files.items()}
+    marked = [at for name, at in times.items() if posixpath.basename(name) in _MARKERS]
+    return max(marked or times.values(), default=0)
 
 
 class _Below:
@@ -149,8 +179,8 @@ def _digest(what: object) -> str:
     return hashlib.sha256(orjson.dumps(what)).hexdigest()
 
 
-def _parts(listing: Listing, shape: str) -> Mapping[Part, Tree]:
-    return pattern.split(listing.files, shape) if shape else {Part("", ""): listing.files}
+def _parts(named: Mapping[str, T], shape: str) -> Mapping[Part, Mapping[str, T]]:
+    return pattern.split(named, shape) if shape else {Part("", ""): named}
 
 
 def _listed(listing: Listing, matched: int) -> ListingSeen:

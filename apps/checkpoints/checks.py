@@ -9,7 +9,7 @@ from apps.checkpoints import store
 from apps.checkpoints.domain import inventory
 from apps.checkpoints.domain.codes import CheckpointFinding, Code, Level, finding
 from apps.checkpoints.domain.inventory import Inventory
-from apps.checkpoints.domain.lifecycle import Event, after, state_of
+from apps.checkpoints.domain.lifecycle import Event, State, after, event_of
 from apps.checkpoints.domain.verify import Verification
 from apps.checkpoints.records import Check, CheckpointInfo
 from apps.core import live
@@ -34,8 +34,9 @@ def first_check(
     found: Verification, others: Iterable[CheckpointFinding], at_ns: int, why: str
 ) -> Check:
     """What the first word about a checkpoint proves."""
-    state = state_of(found.level)
-    return Check(found.level, found.framework, unique(found.findings, others), state, at_ns, why)
+    findings = unique(found.findings, others)
+    state = after(State.REQUESTED, event_in(found.level, findings))
+    return Check(found.level, found.framework, findings, state, at_ns, why)
 
 
 def moved(check: Check, event: Event, at_ns: int, why: str) -> Check:
@@ -65,6 +66,11 @@ def differs(known: CheckpointInfo, copy: Inventory) -> tuple[CheckpointFinding, 
     lost = inventory.damage(inventory.of_sizes(taken), copy)
     text = f"other than the inventory of {known.path}: {'; '.join(lost)}"
     return (finding(Code.INVENTORY_MISMATCH, text),) if lost else ()
+
+
+def event_in(level: Level, findings: Iterable[CheckpointFinding]) -> Event:
+    """What a word or a look says that reached `level` and found this."""
+    return event_of(level, hurt=any(f.fatal for f in findings))
 
 
 def unique(*findings: Iterable[CheckpointFinding]) -> tuple[CheckpointFinding, ...]:

@@ -49,6 +49,13 @@ def of_checkpoint(run_id: int, at: Place, now_ns: int) -> list[Protection]:
     return [_protection(row) for row in rows.order_by("kind", "name")[: MAX_OF_ONE * 2]]
 
 
+def held_by(run_id: int, holder: str) -> Place | None:
+    """The checkpoint that a holder has leased last; None if none. -- uses the primary key"""
+    rows = CheckpointMark.objects.filter(run_id=run_id, kind=MarkKind.LEASE.value, name=holder)
+    newest = rows.order_by("-made_at_ns").values_list("attempt", "step").first()
+    return None if newest is None else (newest[0], newest[1])
+
+
 def of_run(run_id: int, now_ns: int) -> dict[Place, list[Protection]]:
     """(attempt, step) -> its marks that hold, by kind and name. -- uses the primary key"""
     rows = CheckpointMark.objects.filter(_holds(now_ns), run_id=run_id)

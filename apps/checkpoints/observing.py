@@ -8,17 +8,16 @@ from dataclasses import replace
 from django.db import transaction
 
 from apps.checkpoints import copies_store, marks_store, store
-from apps.checkpoints.checks import check_of, differs, mismatches, moved, tell, unique
+from apps.checkpoints.checks import check_of, differs, event_in, mismatches, moved, tell, unique
 from apps.checkpoints.domain import inventory
 from apps.checkpoints.domain.codes import CheckpointFinding, Code, Level, finding
 from apps.checkpoints.domain.lifecycle import (
     PRESENT,
     Event,
+    State,
     after,
-    event_of,
     gone_as,
     level_after,
-    state_of,
 )
 from apps.checkpoints.domain.places import attempt_at, place, tier_of
 from apps.checkpoints.records import (
@@ -106,7 +105,7 @@ def _overwritten(run_id: int, known: CheckpointInfo, seen: Observation, attempt:
 
 
 def _register(run_id: int, attempt: int, seen: Observation) -> tuple[CheckpointInfo, Check]:
-    state = state_of(seen.level)
+    state = after(State.REQUESTED, event_in(seen.level, seen.findings))
     check = Check(
         level=seen.level,
         framework=seen.framework,
@@ -144,9 +143,12 @@ def _looked_again(run_id: int, known: CheckpointInfo, seen: Observation) -> Chec
     said = (f for f in known.findings if f.code in _OF_ANNOUNCEMENTS)
     contradicted = () if untaken else mismatches(run_id, known)
     findings = unique(seen.findings, against, said, contradicted)
-    whole = not untaken and not any(f.fatal for f in findings)
+    whole = known.state in PRESENT and not any(f.fatal for f in findings)
     check = moved(
-        check_of(known), event_of(seen.level), seen.look.seen_at_ns, f"seen in {seen.uri}"
+        check_of(known),
+        event_in(seen.level, findings),
+        seen.look.seen_at_ns,
+        f"seen in {seen.uri}",
     )
     check = replace(
         check,
@@ -226,7 +228,14 @@ def _copy_check(known: CheckpointInfo, seen: Observation) -> Check:
     """What a look at another place says, of that place only."""
     findings = unique(seen.findings, differs(known, seen.inventory))
     at_ns = seen.look.seen_at_ns
-    return Check(seen.level, seen.framework, findings, state_of(seen.level), at_ns, look=seen.look)
+    return Check(
+        seen.level,
+        seen.framework,
+        findings,
+        after(State.REQUESTED, event_in(seen.level, seen.findings)),
+        at_ns,
+        look=seen.look,
+    )
 
 
 def _copy(known: CheckpointInfo, seen: Observation, check: Check) -> Copy:

@@ -9,10 +9,19 @@ from dataclasses import replace
 from django.db import transaction
 
 from apps.checkpoints import copies_store, store
-from apps.checkpoints.checks import check_of, differs, first_check, mismatches, moved, tell, unique
+from apps.checkpoints.checks import (
+    check_of,
+    differs,
+    event_in,
+    first_check,
+    mismatches,
+    moved,
+    tell,
+    unique,
+)
 from apps.checkpoints.domain import inventory
 from apps.checkpoints.domain.codes import CheckpointFinding, Code, Level, finding, printable
-from apps.checkpoints.domain.lifecycle import PRESENT, Event, event_of, level_after
+from apps.checkpoints.domain.lifecycle import PRESENT, level_after
 from apps.checkpoints.domain.places import place, tier_of
 from apps.checkpoints.domain.verify import verify as verify_files
 from apps.checkpoints.observing import deleted as deleted
@@ -59,7 +68,12 @@ def verify(run_id: int, attempt: int, step: int) -> CheckpointInfo | None:
         doubts = tuple(f for f in known.findings if f.code == Code.STEP_MISMATCH)
         kept = known.findings if known.look else (*doubts, *mismatches(run_id, known))
         at_ns = now_ns()
-        check = moved(check_of(known), event_of(found.level), at_ns, "its metadata was read")
+        check = moved(
+            check_of(known),
+            event_in(found.level, found.findings),
+            at_ns,
+            "its metadata was read",
+        )
         check = replace(
             check,
             level=level_after(Level(known.level), found.level, whole=True),
@@ -115,11 +129,7 @@ def _record(run_id: int, attempt: int, seen: CheckpointSeen, source: str) -> boo
 
 def _first_check(seen: CheckpointSeen, files: Mapping[str, int], source: str) -> Check:
     others = (*_unchecked(seen), *_doubts(seen))
-    check = first_check(verify_files(files), others, seen.saved_at_ns, f"announced ({source})")
-    if seen.files is None:
-        # Who logs an artifact, or prints that a checkpoint was saved, does so when it is there.
-        return moved(check, Event.COMMITTED, seen.saved_at_ns, check.why)
-    return check
+    return first_check(verify_files(files), others, seen.saved_at_ns, f"announced ({source})")
 
 
 def _said_again(run_id: int, known: CheckpointInfo, new: NewCheckpoint, check: Check) -> bool:
@@ -130,7 +140,12 @@ def _said_again(run_id: int, known: CheckpointInfo, new: NewCheckpoint, check: C
     if known.digest == inventory.UNKNOWN or (
         known.state not in PRESENT and new.digest != known.digest
     ):
-        again = moved(check_of(known), event_of(check.level), new.saved_at_ns, check.why)
+        again = moved(
+            check_of(known),
+            event_in(check.level, check.findings),
+            new.saved_at_ns,
+            check.why,
+        )
         state, since, why = again.state, again.state_at_ns, again.why
         store.replace_files(run_id, new, replace(check, state=state, state_at_ns=since, why=why))
         return True

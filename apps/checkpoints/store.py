@@ -9,7 +9,7 @@ import msgspec
 import zstandard
 
 from apps.checkpoints.domain import inventory
-from apps.checkpoints.domain.codes import CheckpointFinding
+from apps.checkpoints.domain.codes import CheckpointFinding, Code
 from apps.checkpoints.domain.inventory import Inventory
 from apps.checkpoints.domain.lifecycle import OPEN, State
 from apps.checkpoints.domain.saves import Saved
@@ -42,17 +42,16 @@ def newest_saves(run_ids: Collection[int], each: int = 64) -> dict[int, list[Sav
     """run id -> its newest saves, by attempt and step; one statement for all of them, without
     inventories. -- uses the primary key"""
     sql = """
-        SELECT c.run_id, c.attempt, c.step, c.saved_at_ns, c.save_s, c.findings
+        SELECT c.run_id, c.attempt, c.step, c.saved_at_ns, c.save_s, c.findings, c.state, c.why
           FROM unnest(%s::bigint[]) AS asked (run_id) JOIN LATERAL (
-               SELECT run_id, attempt, step, saved_at_ns, save_s, findings
+               SELECT run_id, attempt, step, saved_at_ns, save_s, findings, state, why
                  FROM checkpoints_checkpoint WHERE run_id = asked.run_id
                 ORDER BY attempt DESC, step DESC LIMIT %s) c ON true
          ORDER BY c.run_id, c.attempt, c.step
     """
     found: dict[int, list[Saved]] = {}
-    for run_id, attempt, step, saved_at_ns, save_s, text in query(sql, [list(run_ids), each]):
-        findings = msgspec.json.decode(text, type=tuple[CheckpointFinding, ...])
-        faults = tuple((f.code, f.message) for f in findings if f.fatal)
+    for run_id, attempt, step, saved_at_ns, save_s, *told in query(sql, [list(run_ids), each]):
+        faults = _faults(*told)
         found.setdefault(run_id, []).append(Saved(attempt, step, saved_at_ns, save_s, faults))
     return found
 
@@ -108,6 +107,12 @@ def save_stamps(run_id: int, attempt: int, step: int, files: Inventory) -> None:
     """Adds stamps to an inventory whose names and sizes stay."""
     rows = Checkpoint.objects.filter(run_id=run_id, attempt=attempt, step=step)
     rows.update(files=inventory.pack(files))
+
+
+def save_words(run_id: int, known: CheckpointInfo, *, path: str, save_s: float | None) -> None:
+    """Where it lies and how long its save took, as later words about it say."""
+    rows = Checkpoint.objects.filter(run_id=run_id, attempt=known.attempt, step=known.step)
+    rows.update(path=path, save_s=save_s)
 
 
 def move(run_id: int, attempt: int, step: int, path: str) -> None:
@@ -189,6 +194,15 @@ def open_saves(limit: int = MAX_LISTED) -> dict[int, list[CheckpointInfo]]:
     for row in rows.order_by("run_id", "attempt", "step")[:limit]:
         found.setdefault(row.run_id, []).append(_info(row))
     return found
+
+
+def _faults(findings: str, state: str, why: str) -> tuple[tuple[str, str], ...]:
+    """What is fatal; a save that failed without a look at its storage lacks its marker."""
+    found = msgspec.json.decode(findings, type=tuple[CheckpointFinding, ...])
+    fatal = tuple((f.code, f.message) for f in found if f.fatal)
+    if state == State.FAILED.value and not fatal:
+        return ((Code.NO_COMMIT_MARKER.value, why),)
+    return fatal
 
 
 def _files(new: NewCheckpoint) -> dict[str, Any]:

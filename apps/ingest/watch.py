@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from django.db import transaction
 
 from apps.alerts import services as alerts
+from apps.checkpoints import overdue
 from apps.checkpoints import store as checkpoints
 from apps.checkpoints.domain import saves
 from apps.core import live
@@ -67,6 +68,7 @@ def look(now_ns: int) -> int:
     and nothing that arrived but is not written yet is taken for silence.
     """
     scene, learned = _learn(now_ns)
+    overdue.fail_overdue(_newest(learned), scene.clock.judged_ns)
     seen = _judged(learned, scene)
     told = sum(_tell_safely(one.run, scene) for one in seen if one.wanted != one.run.told)
     done = [s.run for s in seen if contact.given_up(s.run.look, scene.clock)]
@@ -92,6 +94,12 @@ def _learn(now_ns: int) -> tuple[_Round, list[_Seen]]:
             if after.run.rhythm is not before.rhythm or after.silence.limit_s != before.limit_s
         )
     return scene, seen
+
+
+def _newest(seen: Sequence[_Seen]) -> dict[int, int]:
+    """run id -> when its newest data was made, of runs that go on."""
+    alive = (one.run for one in seen if not one.run.look.ended)
+    return {run.run_id: run.look.event_ns for run in alive if run.look.event_ns is not None}
 
 
 def _clock(now_ns: int, written_ns: int) -> WatchClock:

@@ -14,6 +14,7 @@ from apps.core.errors import AppError, BadPayload
 from apps.core.grid import job_of, names_of, steps_of, times_of
 from apps.core.records import MetricRow, NodeEvent
 from apps.ingest.checkpoints.parse import CheckpointBatch
+from apps.ingest.checkpoints.said import add_said
 from apps.ingest.envelope import Envelope
 from apps.ingest.logs.parse import LogBatch
 from apps.ingest.metrics.parse import MetricBatch, check_names
@@ -139,6 +140,7 @@ def add_console(envelope: Envelope, attempt: int, printed: Printed) -> int:
         offset += len(data)
     if not parsed:
         return 0
+    add_said(run_id, attempt, parsed)
     name = f"{envelope.batch_id}/console"
     return logs.write_lines(run_id, attempt, printed.node, parsed, batch_id=name).lines
 
@@ -161,9 +163,11 @@ def write_logs(envelope: Envelope, batch: LogBatch) -> Written:
     done = logs.write_lines(run_id, attempt, batch.node, parsed, batch_id=envelope.batch_id)
     told = add_told(run_id, attempt, done)
     note_ranks(run_id, attempt, batch.node, parsed)
+    spoken = add_said(run_id, attempt, parsed)
     runs_store.note_progress(run_id, attempt, Progress(last_ns=done.last_ns), None)
     counts = {
         **told.counts,
+        **spoken,
         "lines": done.lines,
         "late_lines": done.late_lines,
         "repeated_lines": done.skipped_lines,

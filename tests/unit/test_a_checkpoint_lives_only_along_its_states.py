@@ -14,7 +14,6 @@ from apps.checkpoints.domain.lifecycle import (
     gone_as,
     level_after,
     overdue,
-    state_of,
 )
 
 _states, _events, _levels = (st.sampled_from(kind) for kind in (State, Event, Level))
@@ -72,9 +71,10 @@ def test_the_level_falls_only_where_damage_was_seen(known, seen):
     assert level_after(known, seen, whole=False) is seen
 
 
-@given(_levels)
-def test_a_first_look_puts_a_checkpoint_where_its_level_is(level):
-    assert state_of(level) is after(State.COMMITTING, event_of(level))
+@given(_levels, st.booleans())
+def test_only_files_without_their_marker_are_taken_for_a_save_under_way(level, hurt):
+    under_way = event_of(level, hurt=hurt) is Event.WRITTEN
+    assert under_way is (hurt and level is Level.LISTED)
 
 
 @pytest.mark.parametrize(

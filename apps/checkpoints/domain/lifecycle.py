@@ -86,16 +86,15 @@ def after(state: State, event: Event) -> State:
     return _MOVES[state].get(event, state)
 
 
-def event_of(level: Level) -> Event:
-    """What a look that reached `level` says."""
+def event_of(level: Level, *, hurt: bool) -> Event:
+    """What a word or a look that reached `level` says. hurt: something fatal was found.
+
+    Not every layout has a marker: files in which nothing is missing are taken for committed, which
+    is not enough for a restore.
+    """
     if level is Level.LISTED:
-        return Event.WRITTEN
+        return Event.WRITTEN if hurt else Event.COMMITTED
     return Event.COMMITTED if level is Level.COMMITTED else Event.VERIFIED
-
-
-def state_of(level: Level) -> State:
-    """The state of a checkpoint that is first heard of at `level`."""
-    return after(State.REQUESTED, event_of(level))
 
 
 def level_after(known: Level, seen: Level, *, whole: bool) -> Level:

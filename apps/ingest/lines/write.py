@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from apps.core.errors import AppError
+from apps.ingest.checkpoints.said import add_said
 from apps.ingest.entries import EntryBatch, Group, Place, source_name
 from apps.ingest.envelope import Envelope
 from apps.ingest.lines.columns import ColumnBatch, ColumnGroup
@@ -93,6 +94,7 @@ def _write_node(
     done = logs.write_lines(run_id, attempt, place, placed, batch_id=envelope.batch_id)
     told = add_told(run_id, attempt, done)
     note_ranks(run_id, attempt, place, placed)
+    counts.update(add_said(run_id, attempt, placed))
     runs_store.note_progress(run_id, attempt, Progress(last_ns=done.last_ns), None)
     counts.update(told.counts)
     counts.update(

@@ -37,7 +37,7 @@ def write_artifact(envelope: Envelope, key: str) -> Written:
     if seen is None:
         artifacts_store.note_not_kept(run_id, key)
         return Written(frozenset({attempt}), {"artifacts_not_kept": 1})
-    record(run_id, attempt, [seen])
+    record(run_id, attempt, [seen], source="wandb")
     artifacts_store.note_checkpoint(run_id, key, attempt, seen.step)
     return Written(frozenset({attempt}), {"checkpoints": 1})
 

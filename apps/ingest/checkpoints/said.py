@@ -1,0 +1,37 @@
+"""What log lines say of checkpoints, in the transaction that stores the lines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from apps.checkpoints import saying
+from apps.checkpoints.domain.spoken import HINTS, said
+from apps.logs.domain.reading.segments import ParsedSegment
+from apps.logs.domain.reading.texts import holding
+
+MAX_LINES = 2_000
+MAX_SAID = 500
+"""Of one batch that are looked at: a job that prints more about checkpoints says it again."""
+
+
+def add_said(run_id: int, attempt: int, parsed: Sequence[ParsedSegment]) -> Counter[str]:
+    """Registers the checkpoints that lines speak of; counted by kind, also what was left out.
+
+    Segments without a hint cost a look at the shapes of their lines.
+    """
+    lines = sorted(_lines(parsed))
+    speeches = said(lines[:MAX_LINES])
+    counts = saying.say(run_id, attempt, speeches[:MAX_SAID])
+    left_out = max(0, len(lines) - MAX_LINES) + max(0, len(speeches) - MAX_SAID)
+    if left_out:
+        counts["checkpoint_lines_left_out"] += left_out
+    return counts
+
+
+def _lines(parsed: Sequence[ParsedSegment]) -> Iterator[tuple[int, str]]:
+    for segment in parsed:
+        last = len(segment.lines) - segment.meta.partial
+        for number in holding(segment.lines, HINTS):
+            if number < last:
+                yield int(segment.lines.time_ns[number]), segment.lines.message(number)

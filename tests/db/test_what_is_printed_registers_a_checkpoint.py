@@ -1,0 +1,118 @@
+import pytest
+
+from apps.checkpoints import marks, overdue, services, store
+from apps.checkpoints.domain.spoken import said
+from apps.checkpoints.saying import say
+from apps.core.records import CheckpointSeen
+from apps.ingest.digest import digest
+from tests.factories import envelope, log_body
+from tests.incident_samples import SECOND, at
+from tests.rollback_story import KEY, start
+
+pytestmark = pytest.mark.django_db
+ROOT = "/fs/boom/ckpt"
+
+
+def printed(run_id, *texts, attempt=0, at_ns=None):
+    lines = [(at(100) + n * SECOND if at_ns is None else at_ns, t) for n, t in enumerate(texts)]
+    return +say(run_id, attempt, said(lines))
+
+
+def saving(step):
+    return f"saving checkpoint at iteration {step:7d} to {ROOT} in torch_dist format"
+
+
+def saved(step):
+    return f"  successfully saved checkpoint from iteration {step:7d} to {ROOT}"
+
+
+def only(run_id):
+    (kept,) = store.checkpoints(run_id)
+    return kept
+
+
+def test_a_save_that_begins_and_ends_is_requested_then_committed():
+    run_id = start(0)
+    printed(run_id, saving(100))
+    kept = only(run_id)
+    assert (kept.state, kept.level, kept.path) == ("requested", "listed", f"{ROOT}/iter_0000100")
+    assert (kept.source, kept.why) == ("log", "Megatron began to save it")
+    assert printed(run_id, saving(100), "", "", saved(100)) == {"checkpoints_committed": 1}
+    kept = only(run_id)
+    assert (kept.state, kept.save_s, kept.complete) == ("committed", 3.0, False)
+    assert [f.code for f in kept.findings] == ["UNCHECKED"]
+    assert printed(run_id, saving(100), "", "", saved(100)) == {}
+    assert only(run_id) == kept
+
+
+def test_an_announcement_says_more_than_a_line():
+    run_id = start(0)
+    printed(run_id, saving(100), saved(100))
+    files = {".metadata": 5, "__0_0.distcp": 10}
+    services.record(run_id, 0, [CheckpointSeen(100, ROOT, at(101), 2.0, files)])
+    announced = only(run_id)
+    assert (announced.files, announced.complete) == (files, True)
+    printed(run_id, saved(100))
+    assert only(run_id) == announced
+
+
+def test_what_was_loaded_is_restored_and_kept_while_it_loads():
+    run_id = start(0)
+    printed(run_id, "Checkpoint for step 250 saved.")
+    loading = "Loading the checkpoint from /fs/checkpoint/step-250."
+    assert printed(run_id, loading, attempt=1) == {"checkpoints_loading": 1}
+    ((place, (lease,)),) = marks.protections(run_id, at(101)).items()
+    assert (place, lease.name) == ((0, 250), "restore of attempt 1")
+    finished = "Finished loading the checkpoint in 61.68 seconds."
+    assert printed(run_id, finished, attempt=1) == {"checkpoints_restored": 1}
+    kept = only(run_id)
+    assert (kept.level, kept.complete) == ("restored", True)
+    assert kept.why == "attempt 1 has loaded it (torchtitan printed that it was loaded)"
+    assert marks.protections(run_id, at(101)) == {}
+
+
+def test_the_weights_of_another_run_are_no_checkpoint_of_this_one():
+    run_id = start(0)
+    counts = printed(run_id, "Loaded checkpoint /models/base/step_500000/state.pt")
+    assert (counts, store.checkpoints(run_id)) == ({"checkpoints_unknown": 1}, [])
+
+
+def test_a_rotation_is_told_by_who_does_it():
+    run_id = start(0)
+    printed(run_id, "Saved checkpoint to out/checkpoint-3")
+    gone = "Deleting older checkpoint [out/checkpoint-3] due to args.save_total_limit"
+    assert printed(run_id, gone, at_ns=at(300)) == {"checkpoints_deleted": 1}
+    assert (only(run_id).state, only(run_id).why) == ("deleted", "HF Trainer deleted it")
+    assert printed(run_id, gone, at_ns=at(300)) == {}
+
+
+def test_three_usual_saves_later_a_save_has_failed():
+    run_id = start(0)
+    for step in (100, 200, 300):
+        files = {".metadata": 5, "__0_0.distcp": 10}
+        services.record(run_id, 0, [CheckpointSeen(step, f"/s-{step}", at(step), 40.0, files)])
+    printed(run_id, saving(400), at_ns=at(400))
+    assert overdue.fail_overdue({run_id: at(519)}, at(9_000)) == 0
+    assert overdue.fail_overdue({run_id: at(521)}, at(9_000)) == 1
+    late = store.get(run_id, 0, 400)
+    assert (late.state, late.complete) == ("failed", False)
+    assert late.why == "not committed 2 min after it was requested, a save usually takes 40 s"
+    (faults,) = [s.faults for s in store.newest_saves([run_id])[run_id] if s.step == 400]
+    assert faults == (("NO_COMMIT_MARKER", late.why),)
+    printed(run_id, saved(400), at_ns=at(600))
+    assert store.get(run_id, 0, 400).state == "committed"
+
+
+def test_a_framework_that_prints_no_end_is_never_late():
+    run_id = start(0)
+    printed(run_id, "Saving model checkpoint to out/checkpoint-9")
+    assert overdue.fail_overdue({}, at(99_999)) == 0
+    assert only(run_id).state == "requested"
+
+
+def test_lines_of_a_log_file_are_heard():
+    run_id = start(0)
+    text = f"{saving(100)}\nstep 100 loss=2.0\n{saved(100)}\n{saving(2000)}"
+    body = log_body(text[:-30].encode(), partial=True)
+    assert digest([envelope("logs", body, run_id=run_id, run_key=KEY)]).written == 1
+    assert [(c.step, c.state.value) for c in store.checkpoints(run_id)] == [(100, "committed")]

@@ -22,7 +22,8 @@ from apps.metrics.domain.rows import train_rows
 from apps.metrics.domain.spike_policy import SpikePolicy
 from apps.metrics.domain.spikes import SpikeDetector
 from apps.metrics.domain.train_row import TrainRow
-from apps.metrics.planned import planned_of
+from apps.metrics.look import Look
+from apps.metrics.naming import Known
 from apps.metrics.store.detectors import DetectorState
 from apps.runs import store as runs
 from apps.runs.records import AttemptInfo
@@ -54,25 +55,26 @@ def detect(run_id: int, attempt: int, now_ns: int) -> list[Finding]:
     the same key again is the newer state. `now_ns` is not used by these detectors: they follow
     steps, not clocks.
 
-    Cost: two statements without new rows, eighteen more with rows of the job, six of them for
-    statistics of layers, nine more with lines of ranks, however many keys, steps and ranks there
-    are; two more before the first row of each detector. 1.4 ms without news; about 30 us a new row,
-    0.4 ms a new logged step of the ranks (0.2 us a value with 1,024 of them), 1 us a value of a
-    layer. Rows that come late, and the first ones of an attempt, cost SEED_STEPS rows more.
+    Cost: two statements without new rows, fifteen more with rows of the job, five of them for
+    statistics of layers, up to nine more with lines of ranks, however many keys, steps and ranks
+    there are; two more before the first row of each detector. 1.4 ms without news; about 30 us a
+    new row, 0.4 ms a new logged step of the ranks (0.2 us a value with 1,024 of them), 1 us a value
+    of a layer. Rows that come late, and the first ones of an attempt, cost SEED_STEPS rows more.
     """
     del now_ns
     with transaction.atomic():
         known = store.lock_detector(run_id, attempt, SPIKES)
         fresh = store.take_fresh(run_id, attempt)
         found: list[Finding] = []
+        look = Look(run_id, attempt)
         if fresh.job_from is not None:
-            found += _spikes(run_id, attempt, known, fresh.job_from)
-            found += watching.watch(run_id, attempt, fresh.job_from)
+            found += _spikes(look, known, fresh.job_from)
+            found += watching.watch(look, fresh.job_from)
             found += siblings.judge(run_id, attempt)
         if fresh.ranks is not None:
-            found += _rank_outliers(run_id, attempt, *fresh.ranks)
+            found += _rank_outliers(look, *fresh.ranks)
         if fresh.layers is not None:
-            found += trends.watch(run_id, attempt, fresh.layers)
+            found += trends.watch(look, fresh.layers)
     return found
 
 
@@ -121,7 +123,7 @@ def _loaded(load: Callable[[bytes], T], known: DetectorState) -> T | None:
 # -- the loss ---------------------------------------------------------------------------------
 
 
-def _spikes(run_id: int, attempt: int, known: DetectorState, fresh_from: int) -> list[Finding]:
+def _spikes(look: Look, known: DetectorState, fresh_from: int) -> list[Finding]:
     """Judges the rows from `fresh_from` on.
 
     Rows that arrive late, below the cursor, would be lost to a causal detector. It is then built
@@ -129,10 +131,11 @@ def _spikes(run_id: int, attempt: int, known: DetectorState, fresh_from: int) ->
     what is open and is not found again is taken back. The same happens when somebody says that
     another series is the loss, or moves a threshold of the project.
     """
+    run_id, attempt = look.run_id, look.attempt
     policy, thresholds = policies.versioned_policy(run_id)
-    rules = Rules(policy, planned_of(run_id))
+    rules = Rules(policy, look.planned)
     detector = _loaded(lambda data: SpikeDetector.load(data, policy, rules.planned), known)
-    names, version = _names(run_id, detector)
+    names, version = _names(look.names, detector)
     renamed = detector is not None and _differs(detector.state.series, names)
     if "loss" not in names and not renamed:
         return []
@@ -156,13 +159,13 @@ def _spikes(run_id: int, attempt: int, known: DetectorState, fresh_from: int) ->
     return findings
 
 
-def _names(run_id: int, detector: SpikeDetector | None) -> tuple[dict[str, str], int]:
+def _names(known: Known, detector: SpikeDetector | None) -> tuple[dict[str, str], int]:
     """role -> series, and the version of what was said about them.
 
     What was guessed once stays, until somebody says something about the names of the project, or a
     real series takes the place of one read from log lines; roles that appear later are added.
     """
-    said, keys = store.naming_of_run(run_id), store.key_names(run_id, ranked=False)
+    said, keys = known.naming, known.keys
     names: dict[str, str | None] = {**said.apply(keys).by_role()}
     if detector is not None and detector.state.naming == said.version:
         chosen = detector.state.series.items()
@@ -216,15 +219,15 @@ def rows_of(
 # -- ranks ------------------------------------------------------------------------------------
 
 
-def _rank_outliers(run_id: int, attempt: int, first: int, last: int | None) -> list[Finding]:
+def _rank_outliers(look: Look, first: int, last: int | None) -> list[Finding]:
     """Judges the logged steps with news, again where late ranks have arrived.
 
     Only these: a host that is far behind would else have every step after its own read each time.
     When another series has become the loss of the ranks, what the old one said is taken back.
     """
+    run_id, attempt = look.run_id, look.attempt
     known = store.lock_detector(run_id, attempt, RANKS)
-    said, keys = store.naming_of_run(run_id), store.key_names(run_id, ranked=True)
-    series = said.apply((), keys).rank_loss
+    series = look.names.naming.apply((), look.names.rank_keys).rank_loss
     state = _loaded(rank_outlier.load, known) or RankState()
     found: list[Finding] = []
     if state.series and state.series != series:

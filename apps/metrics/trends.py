@@ -12,7 +12,7 @@ import numpy as np
 
 from apps.core.errors import AppError
 from apps.core.records import Finding
-from apps.metrics import planned, store
+from apps.metrics import store
 from apps.metrics.domain import bank, bank_state, demands, trends
 from apps.metrics.domain.bank import BankPolicy, Happened
 from apps.metrics.domain.bank_state import BankState
@@ -22,6 +22,7 @@ from apps.metrics.domain.layer_keys import Recogniser
 from apps.metrics.domain.planned import PlannedChange
 from apps.metrics.domain.trend_words import Case, Series, finding, severity_of
 from apps.metrics.domain.trends import Episode, Mark, TrendPolicy, TrendState
+from apps.metrics.look import Look
 from apps.metrics.store import DetectorState, Span
 from apps.runs import store as runs
 
@@ -40,25 +41,25 @@ log = logging.getLogger(__name__)
 class _Watch:
     """What one look works on."""
 
-    run_id: int
-    attempt: int
+    look: Look
     state: TrendState
     bank: BankState
     reader: Recogniser
     found: list[Finding] = field(default_factory=list)
 
 
-def watch(run_id: int, attempt: int, fresh: Span) -> list[Finding]:
+def watch(look: Look, fresh: Span) -> list[Finding]:
     """Findings that opened, grew or closed with the rows of the steps in `fresh`.
 
     Call it inside the transaction that stores them, as `services.detect` does. Every series has a
     cursor of its own: a row that comes after a newer one of its series is not judged here (what
     moved around an incident is sought in all stored rows). At most MAX_WATCHED series.
 
-    Cost: seven statements, four more while an episode is open or changes; see `bench detect`.
+    Cost: six statements, three more while an episode is open or changes; see `bench detect`.
     """
+    run_id, attempt = look.run_id, look.attempt
     known = store.lock_detector(run_id, attempt, trends.NAME)
-    here, old = _loaded(run_id, attempt, known)
+    here, old = _loaded(look, known)
     _enrol(here)
     first, last = fresh
     if old is not None:
@@ -81,21 +82,21 @@ def watch(run_id: int, attempt: int, fresh: Span) -> list[Finding]:
 # -- state ------------------------------------------------------------------------------------
 
 
-def _loaded(run_id: int, attempt: int, known: DetectorState) -> tuple[_Watch, TrendState | None]:
+def _loaded(look: Look, known: DetectorState) -> tuple[_Watch, TrendState | None]:
     """What is stored. A new state if there is none or if an older program wrote it; also if people
     have changed the project's rules for names since, and then the one before beside it.
     """
-    said = store.naming_of_run(run_id)
+    said = look.names.naming
     reader, old, rules = said.recogniser(), None, zlib.crc32(repr(said.rules).encode())
     if known.state is not None:
         try:
             state, data = msgspec.msgpack.decode(known.state, type=tuple[TrendState, bytes])
             if state.version == trends.VERSION and state.rules == rules:
-                return _Watch(run_id, attempt, state, bank_state.load(data), reader), None
+                return _Watch(look, state, bank_state.load(data), reader), None
             old = state if state.version == trends.VERSION else None
         except (AppError, msgspec.MsgspecError) as error:
             log.warning("metrics.detector_state_refused", extra={"reason": str(error)})
-    return _Watch(run_id, attempt, TrendState(rules=rules), bank.of([]), reader), old
+    return _Watch(look, TrendState(rules=rules), bank.of([]), reader), old
 
 
 def _dumped(here: _Watch) -> bytes:
@@ -104,7 +105,7 @@ def _dumped(here: _Watch) -> bytes:
 
 def _enrol(here: _Watch) -> None:
     """Takes in the series that have appeared since the last look."""
-    fresh = store.newer_keys(here.run_id, here.state.looked_to)
+    fresh = store.newer_keys(here.look.run_id, here.state.looked_to)
     if not fresh:
         return
     here.state.looked_to = fresh[-1][0]
@@ -125,12 +126,12 @@ def _portions(here: _Watch, first: int, last: int | None) -> list[tuple[int, int
     most = max(64, MAX_CELLS // len(here.bank))
     if last is not None and last - first < most:
         return [(first, last)]
-    return store.step_windows(here.run_id, here.attempt, (first, last), most)
+    return store.step_windows(here.look.run_id, here.look.attempt, (first, last), most)
 
 
 def _seed(here: _Watch, before: int) -> None:
     """Learns what was normal before a step: in this attempt, and in those it came from."""
-    spans = _lineage(here.run_id, here.attempt, before)
+    spans = _lineage(here.look.run_id, here.look.attempt, before)
     if not spans:
         return
     untaught = here.bank.take(np.arange(len(here.bank)))
@@ -170,7 +171,7 @@ def _learn(
         portion = max(64, MAX_CELLS // len(state))
         for start in range(low, last + 1, portion):
             stop = min(last, start + portion - 1)
-            rows = store.read_matrix(here.run_id, attempt, keys, start, stop)
+            rows = store.read_matrix(here.look.run_id, attempt, keys, start, stop)
             if rows is not None:
                 bank.feed(state, rows, BANK)
                 counts += np.count_nonzero(rows.shown, axis=0)
@@ -193,7 +194,7 @@ def _tell(here: _Watch, events: list[Happened]) -> None:
     running = episode is not None and episode.closed_step is None
     if not told and not running:
         return
-    wanted = planned.planned_of(here.run_id)
+    wanted = here.look.planned
     if episode is not None and running:
         now = severity_of(state.marks, wanted).value
         if now != episode.severity:
@@ -214,17 +215,17 @@ def _abandon(here: _Watch, old: TrendState, last: int | None) -> None:
         return
     episode.closed_step = episode.seen_step if last is None else max(last, episode.seen_step)
     episode.closed_ns = episode.seen_ns
-    case = _case(here, {mark.key_id for mark in old.marks}, planned.planned_of(here.run_id))
+    case = _case(here, {mark.key_id for mark in old.marks}, here.look.planned)
     marks = [mark for mark in old.marks if mark.key_id in case.series]
     if marks:
         here.found.append(finding(case, episode, marks))
 
 
 def _case(here: _Watch, key_ids: set[int], wanted: Sequence[PlannedChange]) -> Case:
-    names = store.names_of(here.run_id, sorted(key_ids)) if key_ids else {}
+    names = store.names_of(here.look.run_id, sorted(key_ids)) if key_ids else {}
     known = {key_id: (name, demands.watched(name, here.reader)) for key_id, name in names.items()}
     return Case(
-        attempt=here.attempt,
+        attempt=here.look.attempt,
         series={
             key_id: Series(name, one) for key_id, (name, one) in known.items() if one is not None
         },

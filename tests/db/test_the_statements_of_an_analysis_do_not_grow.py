@@ -70,7 +70,7 @@ def test_detect_with_one_new_batch(run_id, django_assert_num_queries, steps, key
     store.write_rows(run_id, 0, rows(0, 100, keys=keys), source="wandb")
     metrics.detect(run_id, 0, NOW)
     store.write_rows(run_id, 0, rows(100, 100 + steps, keys=keys), source="wandb")
-    with django_assert_num_queries(20 + SAVEPOINT):  # and what was said, names, ids, keysets, ...
+    with django_assert_num_queries(17 + SAVEPOINT):  # and what was said, names, ids, keysets, ...
         metrics.detect(run_id, 0, NOW)
 
 
@@ -81,7 +81,7 @@ def test_detect_with_speed_and_evaluations(run_id, django_assert_num_queries, st
     store.write_rows(run_id, 0, all_rows[:100], source="wandb")
     metrics.detect(run_id, 0, NOW)
     store.write_rows(run_id, 0, all_rows[100:], source="wandb")
-    with django_assert_num_queries(24 + SAVEPOINT):
+    with django_assert_num_queries(20 + SAVEPOINT):
         metrics.detect(run_id, 0, NOW)
 
 

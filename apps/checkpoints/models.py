@@ -7,6 +7,8 @@ from django.db import models
 from apps.checkpoints.domain.codes import Level
 from apps.checkpoints.domain.lifecycle import State
 from apps.checkpoints.domain.places import Tier
+from apps.checkpoints.retention_models import CheckpointDeletion as CheckpointDeletion
+from apps.checkpoints.retention_models import RetentionRule as RetentionRule
 from apps.core.sql import NextVal
 
 

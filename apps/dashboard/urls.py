@@ -17,6 +17,7 @@ from apps.dashboard import (
     views_names,
     views_patterns,
     views_planned,
+    views_retention,
     views_rollback,
     views_run,
     views_siblings,
@@ -75,6 +76,7 @@ urlpatterns = [
     path("runs/<str:key>/logs/download", views_logs.download, name="log_download"),
     path("runs/<str:key>/attempts/", views_run.attempts, name="attempts"),
     path("runs/<str:key>/checkpoints/", views_run.checkpoints, name="checkpoints"),
+    path("runs/<str:key>/retention/", views_retention.plan, name="retention"),
     path("runs/<str:key>/siblings/", views_siblings.siblings, name="siblings"),
     path("runs/<str:key>/planned/", views_planned.planned, name="planned"),
     path(

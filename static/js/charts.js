@@ -5,7 +5,7 @@ import { colour, pixels } from "./dom.js";
 const CONFIG = { displayModeBar: false, doubleClick: false, responsive: false, showTips: false };
 
 /** The figure with every "var(--x)" resolved. Arrays of numbers are passed through. */
-function paint(value) {
+export function paint(value) {
   if (typeof value === "string") return value.startsWith("var(") ? colour(value) : value;
   if (Array.isArray(value)) return typeof value[0] === "object" && value[0] ? value.map(paint) : value;
   if (value && typeof value === "object") {

@@ -28,6 +28,8 @@ PAGES = [
     "/runs/boom/logs/patterns/",
     "/runs/boom/logs/patterns/?show=new&level=error&rank=0-3&page=2",
     "/runs/boom/checkpoints/",
+    "/runs/boom/retention/",
+    "/runs/boom/retention/?preset=calendar",
     "/runs/boom/series/?row=loss",
     "/runs/boom/layers/",
     "/runs/boom/rollback/",

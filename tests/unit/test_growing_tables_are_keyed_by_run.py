@@ -8,7 +8,7 @@ OURS = [model for model in apps.get_models() if model.__module__.startswith("app
 SMALL = {
     "Run", "ProjectNames", "ProjectPolicy", "Node", "ApiToken", "LoginLink", "Channel", "Rule",
     "LeftRule", "LabelRules", "SeenLabels", "Refusal", "KeepRule", "Note", "OrdinaryTemplate",
-    "Watch", "Habits", "Pulse", "EvaluationSuite", "StorageRoot",
+    "Watch", "Habits", "Pulse", "EvaluationSuite", "StorageRoot", "RetentionRule",
 }  # fmt: skip
 """One row (or a fixed number) a run, project, node, token or person, or what a whole project has in
 common: these do not grow with the data."""

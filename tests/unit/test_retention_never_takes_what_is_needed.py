@@ -7,7 +7,14 @@ from dataclasses import fields, replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.checkpoints.domain.retention import NEVER_FEWER, Held, Rules, in_words, plan
+from apps.checkpoints.domain.retention import (
+    NEVER_FEWER,
+    Held,
+    Rules,
+    in_words,
+    placings,
+    plan,
+)
 
 HOUR_NS = 3_600 * 10**9
 NOW_NS = 1_780_000_000 * 10**9
@@ -24,8 +31,7 @@ held = st.builds(
     saved_at_ns=st.integers(-2_000, 10).map(lambda hours: NOW_NS + hours * HOUR_NS),
     size_bytes=st.integers(0, 100),
     complete=st.booleans(),
-    score=st.none() | st.floats(-1, 1),
-    tags=st.frozensets(st.sampled_from(["release", "paper"])),
+    placings=st.sampled_from([(), (), ((1, "arc acc"),), ((3, "arc acc"), (2, "mmlu acc"))]),
     guards=st.sampled_from([(), (), ("pinned",)]),
 )
 runs = st.lists(held, max_size=25, unique_by=lambda one: one.key)
@@ -41,7 +47,6 @@ rules = st.builds(
     within_s=st.sampled_from([0.0, 86_400.0]),
     every_steps=st.sampled_from([0, 7, 100]),
     best=counts,
-    tags=st.sampled_from([(), ("release",)]),
     dense_s=st.sampled_from([0.0, 3_600.0, 86_400.0]),
     unit_steps=st.sampled_from([1, 10]),
     min_kept=st.integers(0, 6),
@@ -56,9 +61,10 @@ def test_each_checkpoint_is_decided_once_and_has_a_reason(checkpoints, asked):
 
 
 @given(runs, rules)
-def test_what_is_guarded_incomplete_or_of_the_future_stays(checkpoints, asked):
+def test_what_is_guarded_incomplete_of_the_future_or_the_best_stays(checkpoints, asked):
     for gone in plan(checkpoints, asked, NOW_NS).dropped:
         assert gone.complete and not gone.guards and gone.saved_at_ns <= NOW_NS
+        assert all(place > max(1, asked.best) for place, _ in gone.placings)
 
 
 @given(runs, rules)
@@ -104,13 +110,13 @@ def test_each_kind_of_rule_says_why_it_keeps():
     checkpoints = [
         checkpoint(400, 0),
         checkpoint(300, 1),
-        checkpoint(250, 30, tags=frozenset({"release"})),
-        checkpoint(200, 50, score=0.9),
+        checkpoint(250, 30, guards=("tagged release",)),
+        checkpoint(200, 50, placings=((1, "arc acc"),)),
         checkpoint(150, 60, guards=("leased by an evaluation",)),
         checkpoint(130, 61),
         checkpoint(100, 70),
     ]
-    asked = Rules(last=3, within_s=7_200, every_steps=100, best=1, tags=("release",))
+    asked = Rules(last=3, within_s=7_200, every_steps=100)
     reasons = {one.held.step: one.reasons for one in plan(checkpoints, asked, NOW_NS).decisions}
     assert reasons == {
         400: (
@@ -125,8 +131,8 @@ def test_each_kind_of_rule_says_why_it_keeps():
             "within 2 h 00 min of the newest",
             "one every 100 steps",
         ),
-        250: ("one of the last 3", "tagged release"),
-        200: ("one every 100 steps", "the best evaluated"),
+        250: ("tagged release", "one of the last 3"),
+        200: ("one every 100 steps", "the best of arc acc"),
         150: ("leased by an evaluation",),
         130: ("no rule keeps it",),
         100: ("one every 100 steps",),
@@ -148,8 +154,18 @@ def test_a_failed_save_at_a_multiple_is_stood_in_for_by_the_next_one():
 
 
 def test_every_field_that_keeps_something_turns_deleting_on():
-    helpers = ("min_kept", "unit_steps", "tags")
+    helpers = ("min_kept", "unit_steps")
     switches = [one.name for one in fields(Rules) if one.name not in helpers]
     assert all(not replace(Rules(unit_steps=1), **{name: 1}).keep_all for name in switches)
     assert Rules(unit_steps=1).keep_all
     assert Rules(dense_s=60.0).keep_all
+
+
+def test_the_first_places_of_each_evaluation_are_told():
+    scored = [
+        ((0, 1), "arc", 0.5),
+        ((0, 2), "arc", 0.7),
+        ((0, 3), "arc", 0.5),
+        ((0, 1), "ppl", -9.0),
+    ]
+    assert placings(scored, 2) == {(0, 1): ((2, "arc"), (1, "ppl")), (0, 2): ((1, "arc"),)}

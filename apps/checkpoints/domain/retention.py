@@ -8,7 +8,7 @@ newest complete checkpoint: a run that stands still loses nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
@@ -38,7 +38,7 @@ class Rules:
 
     last, hourly ... yearly: how many, and how many buckets. within_s: everything this much older
     than the newest. every_steps: the first complete save of each stretch of so many steps of an
-    attempt. best: so many with the best evaluation. tags: whatever carries one of them.
+    attempt. best: so many with the best results of each evaluation; the best one stays anyhow.
     dense_s, unit_steps: the preset "exponential": save number i = step / unit_steps lives while
     its age is at most dense_s x 2^(trailing zero bits of i), so that the gaps grow with the age
     and a save that is due to stay is never dropped first. min_kept: complete ones at least.
@@ -53,7 +53,6 @@ class Rules:
     within_s: float = 0.0
     every_steps: int = 0
     best: int = 0
-    tags: tuple[str, ...] = ()
     dense_s: float = 0.0
     unit_steps: int = 0
     min_kept: int = NEVER_FEWER
@@ -61,11 +60,11 @@ class Rules:
     @property
     def keep_all(self) -> bool:
         """Whether no rule is on, so that nothing may be deleted."""
-        return not (self.by_age or self.best or self.tags)
+        return not (self.by_age or self.best)
 
     @property
     def by_age(self) -> bool:
-        """Whether a rule is on that keeps something of every run, evaluated or tagged or not."""
+        """Whether a rule is on that keeps something of every run, evaluated or not."""
         buckets = any(getattr(self, kind) for kind in _BUCKETS)
         ruler = self.dense_s and self.unit_steps
         return bool(self.last or buckets or self.within_s or self.every_steps or ruler)
@@ -75,8 +74,8 @@ class Rules:
 class Held:
     """A checkpoint that lies on the storage.
 
-    score: the larger the better, None if it was not evaluated. guards: why it must stay whatever
-    the rules say, in words.
+    placings: (place from 1 on, what was evaluated), only where it is among the first. guards: why
+    it must stay whatever the rules say, in words: pins, tags, leases, incidents, orders.
     """
 
     attempt: int
@@ -84,8 +83,7 @@ class Held:
     saved_at_ns: int
     size_bytes: int
     complete: bool = True
-    score: float | None = None
-    tags: frozenset[str] = frozenset()
+    placings: tuple[tuple[int, str], ...] = ()
     guards: tuple[str, ...] = ()
 
     @property
@@ -146,9 +144,9 @@ class _Reasons:
 def plan(held: Collection[Held], rules: Rules, now_ns: int) -> Plan:
     """What the rules keep of the checkpoints of one run, and why.
 
-    Never dropped: what is guarded, incomplete or from the future, the last NEVER_FEWER complete
-    ones, and the newest ones while fewer than min_kept would stay. Without any rule everything
-    stays. O(n log n).
+    Never dropped: what is guarded, incomplete, from the future or the best of an evaluation, the
+    last NEVER_FEWER complete ones, and the newest ones while fewer than min_kept would stay.
+    Without any rule everything stays. O(n log n).
     """
     newest_first = sorted(held, key=_age_order, reverse=True)
     judged = [one for one in newest_first if one.complete and one.saved_at_ns <= now_ns]
@@ -161,7 +159,7 @@ def plan(held: Collection[Held], rules: Rules, now_ns: int) -> Plan:
     if rules.keep_all:
         for one in judged:
             reasons.add(one, "no rule is set")
-    for rule in (_last, _buckets, _within, _stretches, _best, _tagged, _ruler):
+    for rule in (_last, _buckets, _within, _stretches, _best, _ruler):
         for one, words in rule(judged, rules):
             reasons.add(one, words)
     _fill_up(judged, reasons, max(rules.min_kept, NEVER_FEWER))
@@ -245,16 +243,11 @@ def _first_of_each(judged: Sequence[Held], steps: int) -> list[Held]:
 
 
 def _best(judged: Sequence[Held], rules: Rules) -> Iterator[tuple[Held, str]]:
-    scored = [(one.score, one) for one in judged if one.score is not None]
-    scored.sort(key=lambda pair: pair[0], reverse=True)
-    for _, one in scored[: rules.best]:
-        yield one, "the best evaluated" if rules.best == 1 else f"one of the {rules.best} best"
-
-
-def _tagged(judged: Sequence[Held], rules: Rules) -> Iterator[tuple[Held, str]]:
+    most = max(1, rules.best)
     for one in judged:
-        for tag in sorted(one.tags.intersection(rules.tags)):
-            yield one, f"tagged {tag}"
+        for place, what in one.placings:
+            if place <= most:
+                yield one, f"the best of {what}" if place == 1 else f"number {place} of {what}"
 
 
 def _ruler(judged: Sequence[Held], rules: Rules) -> Iterator[tuple[Held, str]]:
@@ -267,6 +260,23 @@ def _ruler(judged: Sequence[Held], rules: Rules) -> Iterator[tuple[Held, str]]:
             life_s *= 2 ** ruler_level(one.step // rules.unit_steps)
         if judged[0].saved_at_ns - one.saved_at_ns <= life_s * _NS:
             yield one, f"exponential: lives {duration(life_s)}"
+
+
+def placings(
+    scored: Iterable[tuple[Key, str, float]], most: int
+) -> dict[Key, tuple[tuple[int, str], ...]]:
+    """(attempt, step) -> where it is among the first `most` of each evaluation.
+
+    scored: what, and how good: the larger the better. Of equal ones the earlier comes first.
+    """
+    by_what: dict[str, list[tuple[float, Key]]] = {}
+    for key, what, value in scored:
+        by_what.setdefault(what, []).append((-value, key))
+    found: dict[Key, tuple[tuple[int, str], ...]] = {}
+    for what in sorted(by_what):
+        for place, (_, key) in enumerate(sorted(by_what[what])[:most], start=1):
+            found[key] = (*found.get(key, ()), (place, what))
+    return found
 
 
 def ruler_level(number: int) -> int:
@@ -288,8 +298,7 @@ def in_words(rules: Rules) -> tuple[str, ...]:
     if rules.every_steps:
         words.append(f"one every {rules.every_steps:,} steps")
     if rules.best:
-        words.append(f"the {many(rules.best, 'best evaluated one')}")
-    words += [f"tagged {tag}" for tag in rules.tags]
+        words.append(f"the best {rules.best} of each evaluation")
     if rules.dense_s and rules.unit_steps:
         words.append(f"all of {duration(rules.dense_s)}, then ever fewer with their age")
     return tuple(words)

@@ -1,0 +1,79 @@
+"""The page of retention of a run: what is kept, why, and how much storage that takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from apps.checkpoints import retention
+from apps.checkpoints.domain.retention import Rules, in_words
+from apps.core.clock import now_ns
+from apps.core.errors import AppError
+from apps.dashboard import retention as page
+from apps.dashboard.access import actor, may_administer, may_operate, operating, run_of
+from apps.rollbacks import keeping
+from apps.runs.records import RunInfo
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def plan(request: HttpRequest, key: str) -> HttpResponse:
+    """Look at the plan, try other rules on what is there, save them."""
+    run = run_of(key)
+    if request.method == "POST":
+        return _changed(request, run)
+    known = page.presets(retention.rhythm(run.id))
+    return _page(request, run, tried=known.get(request.GET.get("preset", "")))
+
+
+@operating
+def _changed(request: HttpRequest, run: RunInfo) -> HttpResponse:
+    try:
+        asked = page.read_form(request.POST)
+        if request.POST.get("act") != "save":
+            retention.check(asked.rules)
+            return _page(request, run, tried=asked.rules)
+        retention.set_rules(
+            run,
+            asked.said(),
+            actor=actor(request),
+            seen_ns=asked.seen_ns,
+            reason=asked.reason,
+            now_ns=now_ns(),
+        )
+    except AppError as error:
+        return _page(request, run, error=error)
+    messages.success(
+        request, "Saved. Nothing is deleted within the next 24 hours.", extra_tags="ok"
+    )
+    return redirect("retention", run.key)
+
+
+def _page(
+    request: HttpRequest,
+    run: RunInfo,
+    tried: Rules | None = None,
+    error: AppError | None = None,
+) -> HttpResponse:
+    now = now_ns()
+    found = retention.outlook(run, keeping.guards(run.id, now), now, tried)
+    context: dict[str, Any] = {
+        "run": run,
+        "found": found,
+        "groups": page.groups(found),
+        "picture": page.picture(found, now),
+        "words": in_words(found.rules),
+        "form": request.POST if error else page.form(found.rules),
+        "figure": page.forecast_figure(found.days),
+        "caption": page.caption(found),
+        "weeks": found.days[::7],
+        "presets": page.presets(found.rhythm),
+        "error": error,
+        "may_operate": may_operate(request),
+        "may_administer": may_administer(request),
+    }
+    status = int(getattr(error, "status", 400)) if error else 200
+    return render(request, "retention/page.html", context, status=status)

@@ -119,6 +119,12 @@ TABLE: tuple[Setting, ...] = (
         "PATH,LANG,LD_LIBRARY_PATH,CUDA_VISIBLE_DEVICES,HF_HOME,HF_HUB_OFFLINE",
         "Environment variables that an evaluation gets of the evaluator's.",
     ),
+    Setting(
+        "SLURM_SCRIPTS",
+        "str",
+        "",
+        "Comma-separated folders whose scripts may be submitted to Slurm; unset: none may.",
+    ),
     Setting("LOG_LEVEL", "DEBUG|INFO|WARNING|ERROR", "INFO", "How much the processes log."),
     Setting("SPEED", "str", "", "Replay speed of `make demo` as a multiple of recorded time."),
 )

@@ -103,3 +103,30 @@ def bucket(bucket_server, settings, valkey):
     for name, value in bucket_server.env.items():
         setattr(settings, name, value)
     return bucket_server
+
+
+@pytest.fixture(scope="session")
+def slurm_cluster(tmp_path_factory):
+    """A real Slurm of two nodes. Missing programs: skipped, or failed where they must be there."""
+    import os
+
+    from tests import slurm_cluster
+
+    if reason := slurm_cluster.missing():
+        required = os.environ.get("LASTGOOD_REQUIRE_SLURM") == "1"
+        (pytest.fail if required else pytest.skip)(reason)
+    cluster = slurm_cluster.SlurmCluster(tmp_path_factory.mktemp("slurm"))
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+@pytest.fixture
+def slurm(slurm_cluster, monkeypatch):
+    """The cluster without a job; this process's commands go to it."""
+    slurm_cluster.clear()
+    for name in ("PATH", "SLURM_CONF"):
+        monkeypatch.setenv(name, slurm_cluster.env[name])
+    return slurm_cluster

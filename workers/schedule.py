@@ -64,6 +64,11 @@ SCHEDULE = (
         "writes or removes order files where a process died between its commit and the file; one "
         "that stays would send every later restart back again",
     ),
+    Periodic(
+        Job.ROLLBACKS_LAUNCH,
+        10.0,
+        "goes on with hand-overs whose worker died or whose cluster was busy",
+    ),
     Periodic(Job.METRICS_COMPACT, 300.0, "merges small metric blocks, so that reading stays fast"),
     Periodic(Job.LOGS_MEASURE, 60.0, "measures the log store, so that its budget holds"),
     Periodic(Job.LOGS_MERGE, 20.0, "merges small log chunks: less disk, and fewer to read"),

@@ -28,6 +28,7 @@ class Job(StrEnum):
     LOGS_SWEEP = "logs.sweep"
     METRICS_COMPACT = "metrics.compact"
     RETENTION_EXPIRE = "retention.expire"
+    ROLLBACKS_LAUNCH = "rollbacks.launch"
     ROLLBACKS_SYNC = "rollbacks.sync"
     RUNS_WATCH = "runs.watch"
 

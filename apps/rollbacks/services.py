@@ -14,6 +14,7 @@ from apps.checkpoints.records import CheckpointInfo
 from apps.core import live
 from apps.core.clock import now_ns
 from apps.core.errors import Conflict, NotFound, Refused
+from apps.core.queue import Job, enqueue
 from apps.core.records import Candidate
 from apps.incidents import services as incident_services
 from apps.incidents import store as incidents
@@ -21,6 +22,7 @@ from apps.incidents.domain.incident import IncidentInfo
 from apps.rollbacks import files, gather, store
 from apps.rollbacks.domain.ranking import FAILURE, Fault, Ranking
 from apps.rollbacks.domain.state import Act, OrderState, transition
+from apps.rollbacks.launchers import handing
 from apps.rollbacks.records import NewOrder, OrderInfo, RollbackRequest
 from apps.rollbacks.resume import resume_point
 from apps.rollbacks.watching import mark_mitigated, watch
@@ -125,13 +127,15 @@ def acknowledge(run_id: int, order_id: int, launch: str, actor: Actor) -> OrderI
 def cancel(run_id: int, order_id: int, actor: Actor, reason: str) -> OrderInfo:
     """Takes back an order that no attempt has followed yet.
 
-    Raises Forbidden, Refused without a reason, NotFound, IllegalTransition.
+    Raises Forbidden, Refused without a reason, NotFound, IllegalTransition, Conflict while its
+    hand-over is at work.
     """
     require(actor, "operate")
     if not reason.strip():
         raise Refused("a reason is missing", where="reason", hint="say why the order is taken back")
     with transaction.atomic():
         order = _locked(run_id, order_id)
+        handing.check_free(run_id, order_id)
         change = transition(
             order.state, Act.CANCEL, actor=actor.name, at_ns=now_ns(), why=reason[:MAX_REASON]
         )
@@ -324,6 +328,7 @@ def _tell(order: OrderInfo, actor: Actor, action: str, before: OrderState | None
         reason=why,
     )
     files.sync_on_commit(order.run_id)
+    enqueue(Job.ROLLBACKS_LAUNCH)
     key = runs.run_by_id(order.run_id).key
     what = ["incidents", "orders"]
     transaction.on_commit(lambda: live.publish(key, step=None, what=what), robust=True)

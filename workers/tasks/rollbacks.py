@@ -1,4 +1,4 @@
-"""Order files that agree with the orders."""
+"""Order files that agree with the orders, and orders on their way to launchers."""
 
 from __future__ import annotations
 
@@ -6,9 +6,16 @@ from celery import shared_task
 
 from apps.core.queue import Job
 from apps.rollbacks import files
+from apps.rollbacks.launchers import engine
 
 
 @shared_task(name=Job.ROLLBACKS_SYNC.value)
 def sync() -> int:
     """Bring every order file up to date; how many were wrong."""
     return files.sync_all()
+
+
+@shared_task(name=Job.ROLLBACKS_LAUNCH.value)
+def launch() -> int:
+    """Hand orders over to their launchers; how many were worked on."""
+    return engine.run_due()

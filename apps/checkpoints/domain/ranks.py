@@ -11,7 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice, product
+from itertools import islice
 from math import prod
 
 from apps.checkpoints.domain.codes import MAX_NAMED, CheckpointFinding, Code, finding
@@ -56,8 +56,11 @@ def gaps(names: Iterable[str], around: Sequence[Iterable[str]] = ()) -> list[Che
     neighbours = [_grids(other) for other in around]
     lost: dict[bool, list[str]] = {False: [], True: []}
     counts = {False: 0, True: 0}
-    for template, grid in sorted(own.items()):
-        count, first = _missing(grid.ranks, [_ranks(other, template) for other in neighbours])
+    for template, grid in sorted({**_absent(own, neighbours), **own}.items()):
+        if template in own:
+            count, first = _missing(grid.ranks, [_ranks(other, template) for other in neighbours])
+        else:
+            count, first = len(grid.ranks), sorted(grid.ranks)[: MAX_NAMED + 1]
         fatal = not any(word in template for word in _RANDOM)
         counts[fatal] += count
         lost[fatal] += [_filled(template, grid.widths, rank) for rank in first]
@@ -66,6 +69,16 @@ def gaps(names: Iterable[str], around: Sequence[Iterable[str]] = ()) -> list[Che
 
 def _ranks(grids: dict[str, _Grid], template: str) -> Ranks:
     return grids[template].ranks if template in grids else set()
+
+
+def _absent(own: dict[str, _Grid], neighbours: Sequence[dict[str, _Grid]]) -> dict[str, _Grid]:
+    """Files that all neighbours have and the step has of no rank, though its ranks are the same."""
+    if not own or not neighbours:
+        return {}
+    first = neighbours[0]
+    same = [t for t in own if all(_ranks(other, t) == own[t].ranks for other in neighbours)]
+    every = first.keys() if len(same) == len(own) else ()
+    return {t: first[t] for t in every if t not in own and all(t in other for other in neighbours)}
 
 
 def _finding(count: int, names: list[str], *, fatal: bool) -> CheckpointFinding:
@@ -89,8 +102,18 @@ def _grid_size(present: Ranks) -> int:
 
 
 def _holes(present: Ranks) -> Iterator[tuple[int, ...]]:
-    axes = [range(max(axis) + 1) for axis in zip(*present, strict=True)]
-    return (rank for rank in product(*axes) if rank not in present) if axes else iter(())
+    ends = [max(axis) + 1 for axis in zip(*present, strict=True)]
+    return (rank for rank in _grid(ends) if rank not in present) if ends else iter(())
+
+
+def _grid(ends: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Every rank below the ends, one after the other: itertools.product would hold each axis."""
+    if not ends:
+        yield ()
+        return
+    for first in range(ends[0]):
+        for rest in _grid(ends[1:]):
+            yield (first, *rest)
 
 
 def _of_neighbours(present: Ranks, around: Sequence[Ranks]) -> list[tuple[int, ...]]:

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from apps.checkpoints.domain.codes import CheckpointFinding, Code, Level, finding, named
-from apps.checkpoints.domain.contents import numbered, numbering_gaps
+from apps.checkpoints.domain.contents import numbering_gaps
 from apps.checkpoints.domain.headers.dcp import against_metadata
+from apps.checkpoints.domain.headers.weights import numbered
 from apps.checkpoints.domain.layouts.pytorch_dcp import MARKER, SHARD, is_rank_marker
 
 # A file that a framework writes last, so that it stands for "all others are there".

@@ -3,11 +3,30 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from apps.checkpoints.domain.codes import CheckpointFinding, Code, named
 from apps.checkpoints.domain.layouts.base import FoundStep
-from apps.checkpoints.domain.reading import Source, Unreadable, Vanished
+from apps.checkpoints.domain.reading import Part, Source, Unreadable, Vanished
+
+WINDOW = 512
+"""Files whose headers are held at once: 512 x 64 KiB are 32 MiB."""
+
+
+class Problem(Exception):
+    """A header that is not as it should be: which code it gets, and in words that follow a name."""
+
+    def __init__(self, code: Code, problem: str) -> None:
+        super().__init__(problem)
+        self.code = code
+        self.problem = problem
+
+
+def windows(names: Sequence[str]) -> Iterator[Sequence[str]]:
+    """The names in their order, some hundred at a time."""
+    return (names[at : at + WINDOW] for at in range(0, len(names), WINDOW))
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +43,8 @@ class CheckPolicy:
 
 @dataclass(slots=True)
 class Seen:
-    """What is wrong with the files of one step, gathered. skipped: a header was not looked at."""
+    """What is wrong with the files of one step, gathered. skipped: a header was not looked at.
+    foreign: file -> classes of other packages that its pickle names."""
 
     found: FoundStep
     source: Source
@@ -32,6 +52,7 @@ class Seen:
     findings: list[CheckpointFinding] = field(default_factory=list)
     unchecked: list[str] = field(default_factory=list)
     skipped: bool = False
+    foreign: dict[str, set[str]] = field(default_factory=dict)
     _problems: dict[tuple[Code, str, str], list[str]] = field(
         default_factory=lambda: defaultdict(list)
     )
@@ -51,6 +72,30 @@ class Seen:
             self.add(Code.MISSING_SHARD, "gone since the folder was listed", name)
         else:
             self.skip(f"not read ({error.message})", name)
+
+    def read(
+        self, parts: Sequence[Part], ends: Mapping[str, bytes] = MappingProxyType({})
+    ) -> dict[str, bytes]:
+        """Name -> content of one part of each file, read side by side; failures are noted.
+
+        ends: last bytes of files that are read already; what lies in them is not read again.
+        """
+        got: dict[str, bytes] = {}
+        asked: list[Part] = []
+        for part in parts:
+            end = ends.get(part.name, b"")
+            at = part.start - (self.found.files[part.name].size - len(end))
+            if end and at >= 0:
+                got[part.name] = end[at : at + part.length]
+            else:
+                asked.append(part)
+        placed = [Part(self.found.place(p.name), p.start, p.length) for p in asked]
+        for part, content in zip(asked, self.source.many(placed), strict=True):
+            if isinstance(content, bytes):
+                got[part.name] = content
+            else:
+                self.failed(content, part.name)
+        return got
 
     def gathered(self) -> tuple[CheckpointFinding, ...]:
         """All findings, in the order of their codes' first sight."""

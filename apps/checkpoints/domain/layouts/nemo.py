@@ -17,7 +17,10 @@ UNFINISHED = "-unfinished"
 
 def _claims(folder: Folder) -> bool:
     weights = folder.folders.get("weights")
-    return weights is not None and (pytorch_dcp.holds_dcp(weights) or "context" in folder.folders)
+    if weights is None:
+        return False
+    named = "step=" in folder.called and pytorch_dcp.holds_dcp(weights)
+    return named or "context" in folder.folders
 
 
 def _marked(found: FoundStep, source: Source) -> Mark:

@@ -108,12 +108,6 @@ TABLE: tuple[Setting, ...] = (
         "Programs that evaluations may start: absolute paths, comma-separated; unset: none.",
     ),
     Setting(
-        "EVALUATION_PATHS",
-        "str",
-        "",
-        "Where evaluated checkpoints lie: folders or s3://..., comma-separated; unset: nowhere.",
-    ),
-    Setting(
         "EVALUATION_ENV",
         "str",
         "PATH,LANG,LD_LIBRARY_PATH,CUDA_VISIBLE_DEVICES,HF_HOME,HF_HUB_OFFLINE",

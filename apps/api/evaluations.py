@@ -9,9 +9,11 @@ from django.http import HttpRequest
 from ninja import Router, Schema
 
 from apps.api.auth import caller, needs
-from apps.api.lookup import run_of
-from apps.checkpoints import evaluations
+from apps.api.errors import Missing
+from apps.api.lookup import capped, run_of
+from apps.checkpoints import evaluating, evaluations, jobs_store
 from apps.checkpoints import evaluations_store as store
+from apps.checkpoints import store as checkpoints
 from apps.checkpoints.domain import evalfiles
 from apps.checkpoints.domain.scores import Measured, Score
 from apps.checkpoints.evaluations import Pushed, Taken
@@ -191,3 +193,100 @@ def push_file(
 
 def _record(key: str, pushed: Pushed, request: HttpRequest) -> Taken:
     return evaluations.record(run_of(key).id, pushed, caller(request), now_ns())
+
+
+class JobOut(Schema):
+    """state: waiting, running, done, failed or cancelled. cancelled_by: who wants it to end."""
+
+    id: int
+    attempt: int
+    step: int
+    suite_id: int
+    suite: str
+    state: str
+    active: bool
+    tries: int
+    evaluator: str
+    asked_by: str
+    asked_at_ns: int
+    due_ns: int
+    started_at_ns: int | None
+    ended_at_ns: int | None
+    cancelled_by: str
+    exit_code: int | None
+    reason: str
+    log_bytes: int
+
+
+class JobList(Schema):
+    items: list[JobOut]
+
+
+class JobLogOut(JobOut):
+    """log: the first 64 KiB and the last 192 KiB of what the command printed."""
+
+    log: str
+
+
+class JobIn(Schema):
+    """suite: the name of a suite of the run's project. attempt: leave it out for the newest one
+    that saved the step."""
+
+    suite: str
+    step: int
+    attempt: int | None = None
+
+
+def _job(job: jobs_store.JobInfo) -> dict[str, Any]:
+    return {name: getattr(job, name) for name in JobOut.model_fields} | {"state": job.state.value}
+
+
+@router.get(
+    "/runs/{key}/evaluations/jobs",
+    response=JobList,
+    summary="Evaluations in the background, newest first",
+)
+def list_jobs(request: HttpRequest, key: str, limit: int = 50) -> dict[str, Any]:
+    return {"items": [_job(job) for job in jobs_store.jobs(run_of(key).id, capped(limit))]}
+
+
+@router.get(
+    "/runs/{key}/evaluations/jobs/{number}",
+    response=JobLogOut,
+    summary="One of them, with its log",
+)
+def get_job(request: HttpRequest, key: str, number: int) -> dict[str, Any]:
+    run_id = run_of(key).id
+    found = jobs_store.job(run_id, number)
+    if found is None:
+        raise Missing("no such evaluation in this run", where="number")
+    return _job(found) | {"log": jobs_store.log_text(run_id, number)}
+
+
+@router.post(
+    "/runs/{key}/evaluations/jobs",
+    response=JobOut,
+    auth=needs("operate"),
+    summary="Evaluate a checkpoint in the background",
+    description="One that has not ended is the answer to a second question for the same.",
+)
+def ask_for_job(request: HttpRequest, key: str, payload: JobIn) -> dict[str, Any]:
+    run = run_of(key)
+    by_name = {one.suite.name: one.id for one in jobs_store.suites(run.project)}
+    attempt = payload.attempt
+    if attempt is None:
+        saved = checkpoints.at_step(run.id, payload.step)
+        attempt = saved[0].attempt if saved else 0
+    suite = by_name.get(payload.suite, 0)
+    who, at_ns = caller(request), now_ns()
+    return _job(evaluating.ask(run.id, attempt, payload.step, suite, who, now_ns=at_ns))
+
+
+@router.post(
+    "/runs/{key}/evaluations/jobs/{number}/cancel",
+    response=JobOut,
+    auth=needs("operate"),
+    summary="Take one back; twice is once",
+)
+def cancel_job(request: HttpRequest, key: str, number: int) -> dict[str, Any]:
+    return _job(evaluating.cancel(run_of(key).id, number, caller(request), now_ns()))

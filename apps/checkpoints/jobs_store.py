@@ -143,12 +143,9 @@ def jobs(run_id: int, limit: int = 50) -> list[JobInfo]:
     return [found for row in rows[: min(limit, MAX_JOBS)] if (found := _job(row))]
 
 
-def active_jobs(limit: int = MAX_JOBS) -> list[JobInfo]:
-    """What waits or runs anywhere. -- uses ix_evaluation_waiting and ix_evaluation_running"""
-    waiting = EvaluationJob.objects.filter(state="waiting").order_by("due_ns").values(*_FIELDS)
-    running = EvaluationJob.objects.filter(state="running").values(*_FIELDS)
-    rows = [*running[:limit], *waiting[:limit]]
-    return [found for row in rows if (found := _job(row))]
+def any_running() -> bool:
+    """Whether some evaluator works. -- uses ix_evaluation_running"""
+    return EvaluationJob.objects.filter(state="running").exists()
 
 
 def waiting(now_ns: int) -> int:

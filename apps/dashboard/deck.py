@@ -8,9 +8,11 @@ from typing import Any
 
 from django.urls import reverse
 
+from apps.checkpoints import evaluations
 from apps.checkpoints import store as checkpoints
 from apps.dashboard import figures, heatmap, lanes, series, sibling_band
 from apps.dashboard.curves import Axis, Curve, axis, step_to_time_ms, time_to_step
+from apps.dashboard.evaluations import told, tops_of
 from apps.dashboard.figures import Chart
 from apps.dashboard.lineage import kept_until
 from apps.incidents import store as incidents
@@ -216,6 +218,10 @@ def _lanes(scene: _Scene) -> list[dict[str, Any]]:
             lambda number: reverse("incident", args=[number]),
         ),
     ]
+    scored = _scored(run.id)
+    if scored:
+        scores = reverse("evaluations", args=[run.key])
+        found.insert(2, lanes.evaluation_lane(clock, scored, lambda step: f"{scores}#s{step}"))
     planned = metrics.planned(run.id)
     if planned:
         found.append(lanes.planned_lane(clock, planned, reverse("planned", args=[run.key])))
@@ -224,6 +230,16 @@ def _lanes(scene: _Scene) -> list[dict[str, Any]]:
             lanes.order_lane(clock, orders, lambda number: reverse("order", args=[run.key, number]))
         )
     return found
+
+
+def _scored(run_id: int) -> list[tuple[int, int, str, bool]]:
+    """(attempt, step, scores in words, whether one is the best of its measure)."""
+    found = evaluations.of_run(run_id)
+    tops = tops_of(found)
+    return [
+        (scores[0].attempt, step, told(scores, tops), any(score in tops for score in scores))
+        for step, scores in found.items()
+    ]
 
 
 def _node_events(scene: _Scene) -> list[Any]:

@@ -109,6 +109,23 @@ def checkpoint_lane(
     return lane("Checkpoints", items)
 
 
+def evaluation_lane(
+    clock: Clock, scored: Sequence[tuple[int, int, str, bool]], href: Callable[[int], str]
+) -> dict[str, Any]:
+    """Evaluated checkpoints: (attempt, step, what was measured, one of it is the best)."""
+    items = [
+        mark(
+            clock.of_step(attempt, step),
+            "diamond" if top else "circle",
+            "ok" if top else "info",
+            f"evaluated at step {step:,}: {text}",
+            href(step),
+        )
+        for attempt, step, text, top in scored
+    ]
+    return lane("Evaluations", items)
+
+
 def node_lane(clock: Clock, events: Sequence[NodeEvent]) -> dict[str, Any]:
     """What happened to the machines of this run."""
     items = [

@@ -8,6 +8,7 @@ from apps.dashboard import (
     views_alerts,
     views_channels,
     views_detectors,
+    views_evaluations,
     views_incident,
     views_incident_acts,
     views_kept,
@@ -77,6 +78,23 @@ urlpatterns = [
     path("runs/<str:key>/attempts/", views_run.attempts, name="attempts"),
     path("runs/<str:key>/checkpoints/", views_run.checkpoints, name="checkpoints"),
     path("runs/<str:key>/retention/", views_retention.plan, name="retention"),
+    path("projects/<path:project>/evaluations/", views_evaluations.project_suites, name="suites"),
+    path(
+        "projects/<path:project>/evaluations/<int:number>/remove/",
+        views_evaluations.remove,
+        name="suite_remove",
+    ),
+    path("runs/<str:key>/evaluations/", views_evaluations.evaluations, name="evaluations"),
+    path(
+        "runs/<str:key>/evaluations/<int:number>/",
+        views_evaluations.evaluation,
+        name="evaluation",
+    ),
+    path(
+        "runs/<str:key>/evaluations/<int:number>/cancel/",
+        views_evaluations.cancel,
+        name="evaluation_cancel",
+    ),
     path("runs/<str:key>/siblings/", views_siblings.siblings, name="siblings"),
     path("runs/<str:key>/planned/", views_planned.planned, name="planned"),
     path(

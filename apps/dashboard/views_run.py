@@ -18,6 +18,7 @@ from apps.core.clock import now_ns
 from apps.core.http import json_response
 from apps.dashboard import attempts as side_by_side
 from apps.dashboard import curves as cv
+from apps.dashboard import evaluations
 from apps.dashboard import flight as words
 from apps.dashboard import series as shown_series
 from apps.dashboard.access import incident_in, may_operate, run_of
@@ -136,7 +137,8 @@ def checkpoints(request: HttpRequest, key: str) -> HttpResponse:
     items = sorted(checkpoint_store.checkpoints(info.id), key=lambda c: (-c.step, -c.attempt))
     logged = artifacts_store.by_checkpoint(info.id)
     rows = [(c, logged.get((c.attempt, c.step), [])) for c in items]
-    return render(request, "runs/checkpoints.html", {"run": info, "rows": rows})
+    context = {"run": info, "rows": rows, "scores": evaluations.beside(info.id)}
+    return render(request, "runs/checkpoints.html", context)
 
 
 @require_safe

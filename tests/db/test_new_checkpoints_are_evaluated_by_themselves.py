@@ -5,6 +5,7 @@ import pytest
 from apps.accounts.records import SYSTEM
 from apps.checkpoints import evaluating, evaluations, jobs_store, suites
 from apps.checkpoints.domain.evaluating import State, Suite
+from apps.checkpoints.storage import places
 from apps.core.clock import now_ns
 from apps.runs import contact_store
 from apps.runs import store as runs
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.django_db
 def run_id(settings, tmp_path, monkeypatch):
     monkeypatch.setenv("DATABASE_URL", "postgresql://secret")
     settings.EVALUATION_PROGRAMS = [program(tmp_path)]
-    settings.EVALUATION_PATHS = ["/ckpt"]
+    settings.CHECKPOINT_ROOTS = [places.parse("/ckpt")]
     settings.EVALUATIONS_DIR = tmp_path / "evaluations"
     run_id = runs.ensure_run("boom")
     runs.open_attempt(run_id, 0, now_ns())
@@ -71,13 +72,13 @@ def test_a_planned_job_is_run_and_its_scores_are_read_by_step(run_id, suite, set
 
 
 def test_a_checkpoint_elsewhere_is_refused_without_a_second_try(run_id, suite, settings):
-    settings.EVALUATION_PATHS = ["/other"]
+    settings.CHECKPOINT_ROOTS = [places.parse("/other")]
     saved(run_id, 900)
     evaluating.plan(now_ns())
     evaluator.work_all()
     (job,) = jobs_store.jobs(run_id)
     assert (job.state, job.tries) == (State.FAILED, 1)
-    assert "EVALUATION_PATHS" in job.reason
+    assert "/ckpt/step-900 may not be looked at" in job.reason
 
 
 def test_a_command_without_a_result_file_says_so(run_id, suite, settings):

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from apps.checkpoints.domain.evaluating import (
     Subject,
     Suite,
-    allowed_path,
     checked,
     command,
 )
@@ -83,19 +82,6 @@ def test_a_path_in_a_word_of_its_own_may_hold_anything_but_a_leading_dash():
     assert command(suite(*argv), subject("/c d,e=f"), PROGRAMS)[1] == "/c d,e=f"
     with pytest.raises(AppError, match="cannot be given"):
         command(suite(*argv), subject("-rf"), PROGRAMS)
-
-
-@pytest.mark.parametrize(
-    ("path", "fine"),
-    [
-        ("/ckpt/run/step-9", True), ("/ckpt", True), ("/ckpt2/step-9", False),
-        ("/ckpt/../etc", False), ("ckpt/step-9", False), ("s3://b/run/step-9", True),
-        ("s3://b/running/9", False), ("s3://c/run/step-9", False), ("", False),
-    ],
-)  # fmt: skip
-def test_checkpoints_are_evaluated_only_below_the_allowed_folders(path, fine):
-    assert allowed_path(path, ["/ckpt/", "s3://b/run"]) is fine
-    assert not allowed_path(path, [])
 
 
 @given(st.text(max_size=30), st.text(max_size=30))

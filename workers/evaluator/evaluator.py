@@ -20,6 +20,7 @@ from apps.checkpoints.domain import evaluating as domain
 from apps.checkpoints.domain.evaluating import DEFAULT_LEASE, How, Lease, State, Subject
 from apps.checkpoints.evaluating import Ended, Leased
 from apps.checkpoints.evaluations import Pushed
+from apps.checkpoints.roots import place_of
 from apps.core.clock import now_ns
 from apps.core.database import SERVER_TROUBLE
 from apps.core.errors import AppError
@@ -90,11 +91,7 @@ def _run(held: Leased, folder: Path, output: Path) -> Ended:
     job, suite = held.job, held.suite.suite
     subject = Subject(job.path, job.step, job.attempt, held.run_key, str(output), suite.name)
     try:
-        if not domain.allowed_path(job.path, settings.EVALUATION_PATHS):
-            raise AppError(
-                f'the checkpoint "{job.path[:300]}" lies where nothing is evaluated',
-                hint="the operator of the evaluator names folders in EVALUATION_PATHS",
-            )
+        place_of(job.path)
         argv = domain.command(suite, subject, suites.programs())
     except AppError as error:
         return Ended(How.REFUSED, str(error))

@@ -19,7 +19,6 @@ MIN_TIMEOUT_S, MAX_TIMEOUT_S = 10, 48 * 3_600
 MAX_TRIES: Final = 5
 MAX_EVERY: Final = 2**53
 _PLAIN: Final = re.compile(r"[\w@%+=:./-]+", re.ASCII)
-_URI: Final = re.compile(r"[a-z][a-z0-9+.-]{1,20}://")
 
 
 class State(StrEnum):
@@ -204,16 +203,6 @@ def _check_value(name: str, value: str, argv: Sequence[str]) -> None:
             where=name,
             hint=f"give {mark} as a word of its own, or use letters, digits and _ @ % + = : . / -",
         )
-
-
-def allowed_path(path: str, prefixes: Sequence[str]) -> bool:
-    """Whether a checkpoint lies below one of the prefixes, without a step upwards."""
-    scheme = _URI.match(path)
-    parts = path[scheme.end() :].split("/") if scheme else path.split("/")
-    if ".." in parts or not (scheme or path.startswith("/")):
-        return False
-    bare = path.rstrip("/")
-    return any(bare == p.rstrip("/") or bare.startswith(p.rstrip("/") + "/") for p in prefixes if p)
 
 
 def due(saved: Sequence[int], known: Collection[int], every_steps: int) -> list[int]:

@@ -32,6 +32,8 @@ TONES = {
     "acknowledged": ("user", "warn", "Acknowledged"),
     "mitigated": ("rollback", "run", "Mitigated"),
     "resolved": ("ok", "ok", "Resolved"),
+    "done": ("ok", "ok", "Done"),
+    "cancelled": ("flag", "muted", "Taken back"),
 }
 """word -> (icon, tone, text): severity and state are shape + word + colour, never colour alone."""
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from apps.rollbacks.domain.cost import CostBasis
 from apps.rollbacks.domain.lineage import Branch
-from apps.rollbacks.domain.ranking import Fault, SavedCheckpoint, Scene
+from apps.rollbacks.domain.scene import Fault, Health, SavedCheckpoint, Scene
 from apps.rollbacks.domain.trend import Curve
 
 SECOND = 1_000_000_000
@@ -24,6 +24,8 @@ def saved(step: int, attempt: int = 0, **fields: Any) -> SavedCheckpoint:
         "complete": True,
         **fields,
     }
+    if "loss_z" in values:
+        values["health"] = Health(loss_z=values.pop("loss_z"))
     return SavedCheckpoint(attempt, step, **values)
 
 

@@ -11,8 +11,9 @@ from apps.incidents import services as incidents
 from apps.incidents import store as incident_store
 from apps.incidents.domain.incident import IncidentInfo
 from apps.metrics import store as metrics
+from apps.rollbacks import policy_store
 from apps.rollbacks.domain.trend import Curve
-from apps.rollbacks.records import RollbackRequest
+from apps.rollbacks.records import RollbackPolicy, RollbackRequest
 from apps.runs import services as run_services
 from apps.runs import store as runs
 from apps.runs.records import LaunchSeen, Progress
@@ -64,7 +65,9 @@ def save(run_id: int, attempt: int, *steps: int, complete: bool = True) -> None:
 
 
 def explode() -> IncidentInfo:
-    """Attempt 0 up to step 1250, exploded at 1000; its open incident."""
+    """Attempt 0 up to step 1250, exploded at 1000; its open incident. The project asks for a
+    margin of 50 steps, so that step 900 may be chosen."""
+    policy_store.save("", RollbackPolicy(margin_steps=50, version=1, changed_by="test"))
     run_id = start(0)
     log(run_id, 0, raised(falling(0, 1250), 2.5, at=1000))
     save(run_id, 0, *range(150, 1201, 150))

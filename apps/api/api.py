@@ -7,6 +7,7 @@ from ninja import NinjaAPI
 from apps.api import errors
 from apps.api.alerts import router as alerts
 from apps.api.auth import signed_in
+from apps.api.candidates import router as candidates
 from apps.api.clocks import router as clocks
 from apps.api.detectors import router as detectors
 from apps.api.evaluations import router as evaluations
@@ -58,6 +59,7 @@ api.add_router("", runs, tags=["runs"])
 api.add_router("", alerts, tags=["alerts"])
 api.add_router("", incidents, tags=["incidents"])
 api.add_router("", incident_acts, tags=["incidents"])
+api.add_router("", candidates, tags=["rollback"])
 api.add_router("", kept, tags=["logs"])
 api.add_router("", clocks, tags=["logs"])
 api.add_router("", detectors, tags=["detectors"])

@@ -101,13 +101,3 @@ def get_incident(request: HttpRequest, id: int) -> dict[str, Any]:
         "card": plain_card(card) if card else None,
     }
     return shape(incident, key_of(incident)) | beside
-
-
-@router.get(
-    "/incidents/{id}/candidates",
-    response=shapes.CandidateList,
-    summary="Checkpoints to go back to, best first",
-)
-def get_candidates(request: HttpRequest, id: int) -> dict[str, Any]:
-    incident = incident_of(id)
-    return {"items": [asdict(c) for c in rollbacks.candidates(incident.run_id, incident)]}

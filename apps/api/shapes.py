@@ -209,10 +209,6 @@ class CandidateOut(Schema):
     size_bytes: int
 
 
-class CandidateList(Schema):
-    items: list[CandidateOut]
-
-
 class MoverOut(Schema):
     series: str
     step: int

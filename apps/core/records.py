@@ -157,11 +157,22 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class Term:
+    """One thing a candidate is weighed by. silent: why nothing is said, "" if something is."""
+
+    name: str
+    said: tuple[Evidence, ...] = ()
+    silent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """A checkpoint seen as a place to roll back to.
 
-    eligible: passed every hard filter. level: listed, committed, headers_verified.
-    lost_steps: steps to redo. lost_gpu_hours: None if the step time is unknown.
+    eligible: passed every hard filter. level: as far as it was verified. terms: what it was
+    weighed by, in a fixed order; reasons: what they say, what speaks against it first.
+    lost_steps: steps to redo. lost_gpu_hours, lost_tokens: None if not known. restore_s: seconds
+    until it is loaded, an estimate; None if nothing is known.
     """
 
     step: int
@@ -174,3 +185,6 @@ class Candidate:
     lost_gpu_hours: float | None
     saved_at_ns: int
     size_bytes: int
+    terms: tuple[Term, ...] = ()
+    lost_tokens: int | None = None
+    restore_s: float | None = None

@@ -15,9 +15,9 @@ from apps.core.records import Candidate
 from apps.core.words import whole
 from apps.dashboard import board
 from apps.incidents.domain.incident import IncidentInfo
-from apps.rollbacks import gather, resume, services, store
+from apps.rollbacks import choosing, resume, store
 from apps.rollbacks.domain.order import branch_directory
-from apps.rollbacks.domain.ranking import FAILURE, Fault, Ranking
+from apps.rollbacks.domain.ranking import Ranking
 from apps.rollbacks.domain.state import OrderState
 from apps.rollbacks.records import OrderEventInfo, OrderInfo, RollbackRequest
 from apps.runs import store as runs
@@ -103,13 +103,7 @@ def scene(run: RunInfo, incident: IncidentInfo | None) -> Scene:
     """Candidates for the incident, or for the end of the newest attempt without one."""
     attempts = runs.attempts(run.id)
     newest = attempts[-1] if attempts else None
-    if incident is not None:
-        ranking = services.ranking(run.id, incident)
-    elif newest is not None:
-        fault = Fault(FAILURE, newest.number, newest.last_step, newest.last_ns or newest.started_ns)
-        ranking = gather.ranking(run.id, fault)
-    else:
-        ranking = Ranking((), ())
+    ranking = choosing.ranking(run.id, incident)
     places = runs.placements(run.id, newest.number) if newest else {}
     suspected = {s.node for s in incident.suspects if s.node} if incident else set()
     hosts = sorted({place.node for place in places.values()} | suspected)

@@ -8,29 +8,27 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from apps.checkpoints import store as checkpoints
-from apps.checkpoints.records import CheckpointInfo
+from apps.core.clock import now_ns
 from apps.core.records import Finding, FindingSeverity
 from apps.core.words import number
 from apps.incidents import store as incidents
 from apps.incidents.domain.incident import IncidentInfo
 from apps.metrics import naming
-from apps.metrics import store as metrics
 from apps.metrics.domain.evaluation import KIND as REGRESSION
-from apps.rollbacks import store
+from apps.metrics.domain.roles import Roles
+from apps.metrics.policies import policy_of
+from apps.rollbacks import policies, store
 from apps.rollbacks.domain.cost import CostBasis
 from apps.rollbacks.domain.lineage import Branch, Stretch, contains, past
-from apps.rollbacks.domain.ranking import (
-    FAILURE,
-    Fault,
-    Ranking,
-    SavedCheckpoint,
-    Scene,
-    Tried,
-    rank,
-)
+from apps.rollbacks.domain.margin import SUDDEN_ROWS, sudden, whole
+from apps.rollbacks.domain.ranking import Ranking, rank
+from apps.rollbacks.domain.scene import FAILURE, Fault, SavedCheckpoint, Scene, Tried
 from apps.rollbacks.domain.state import OrderState
-from apps.rollbacks.domain.trend import EMPTY, Curve, loss_z
+from apps.rollbacks.domain.trend import EMPTY, Curve
 from apps.rollbacks.domain.verdict import DEFAULT_POLICY, Trial, rows_needed
+from apps.rollbacks.joining import columns, joined, timed
+from apps.rollbacks.standing import standing
+from apps.rollbacks.weighing import Basis, weighed
 from apps.runs import store as runs
 from apps.runs.domain.pace import median_step_s
 from apps.runs.records import AttemptInfo
@@ -38,10 +36,8 @@ from apps.runs.records import AttemptInfo
 BEFORE_STEPS = 3_000
 """How far back the trend before an incident is read: 150 rows, logged every 20 steps at most."""
 
-HEALTH_SHOWN = 3
 MAX_REGRESSIONS = 50
 REGRESSIONS_SHOWN = 2
-HEALTH_STEPS = 2_000
 _SECONDS_ROWS = 200
 
 
@@ -66,17 +62,25 @@ def loss_key(run_id: int) -> str | None:
 
 
 def ranking(run_id: int, fault: Fault) -> Ranking:
-    """The checkpoints of a run, ranked for a fault."""
-    attempts = runs.attempts(run_id)
+    """The checkpoints of a run, ranked for a fault by the rules of its project."""
+    attempts, roles = runs.attempts(run_id), naming.roles_of(run_id)
     known = branches(attempts)
     history = past(known, fault.attempt)
-    key = loss_key(run_id)
-    saved = [_saved(info) for info in checkpoints.checkpoints(run_id)]
+    infos = {(info.attempt, info.step): info for info in checkpoints.checkpoints(run_id)}
+    saved = list(standing(run_id, infos, now_ns()).values())
     saved = _with_evaluations(run_id, saved, history)
-    cost = _cost(run_id, fault, attempts, key)
-    if key is not None:
-        saved = _with_health(run_id, key, saved, fault, history)
-    return rank(Scene(saved, fault, known, cost))
+    saved = weighed(saved, Basis(run_id, fault, history, attempts, known, infos, roles))
+    last = next((a.last_step for a in attempts if a.number == fault.attempt), None)
+    cost, interval = _pace(run_id, fault, roles, last)
+    window = _window_rows(run_id, fault.kind) * interval
+    return rank(Scene(saved, fault, known, cost, window), policies.ranking_policy(run_id))
+
+
+def _window_rows(run_id: int, kind: str) -> int:
+    """Logged rows that the detector of this kind of fault looks at."""
+    if whole(kind):
+        return 0
+    return SUDDEN_ROWS if sudden(kind) else policy_of(run_id).slow.window
 
 
 def fault_of(incident: IncidentInfo, attempts: Sequence[AttemptInfo]) -> Fault:
@@ -149,61 +153,39 @@ def log_interval(rows: Curve) -> int:
 
 def curve(run_id: int, key: str, attempt: int, steps: tuple[int, int]) -> Curve:
     """The rows of one attempt in [first, last] of `steps`."""
-    return _timed(run_id, key, attempt, steps)[0]
+    return timed(run_id, key, attempt, steps)[0]
 
 
 def join(run_id: int, key: str, stretches: Sequence[Stretch], steps: tuple[int, int]) -> Curve:
     """The rows of a chain of attempts (newest first), each up to where the next took over."""
-    parts: list[Curve] = []
-    for stretch in reversed(stretches):
-        last = steps[1] if stretch.up_to_step is None else min(steps[1], stretch.up_to_step - 1)
-        if last >= steps[0]:
-            parts.append(curve(run_id, key, stretch.attempt, (steps[0], last)))
-    if not parts:
-        return EMPTY
-    step = np.concatenate([part.step for part in parts])
-    loss = np.concatenate([part.loss for part in parts])
-    unique, last_of = np.unique(step[::-1], return_index=True)
-    return Curve(unique, loss[::-1][last_of])
+    return joined(run_id, [key], stretches, steps).get(key, EMPTY)
 
 
 def _along(case: Case, key: str, chain: Sequence[Stretch], first: int) -> Curve:
     return join(case.run_id, key, chain, (max(0, first), case.onset_step - 1))
 
 
-def _timed(run_id: int, key: str, attempt: int, steps: tuple[int, int]) -> tuple[Curve, list[int]]:
-    rows = metrics.read_rows(run_id, attempt, [key], steps[0], steps[1]).get(key)
-    if rows is None or not len(rows[0]):
-        return EMPTY, []
-    step, last_of = np.unique(np.asarray(rows[0])[::-1], return_index=True)
-    loss = np.asarray(rows[2], np.float64)[::-1][last_of]
-    time_ns = np.asarray(rows[1])[::-1][last_of]
-    return Curve(step.astype(np.int64), loss), [int(t) for t in time_ns]
-
-
-def _saved(info: CheckpointInfo) -> SavedCheckpoint:
-    return SavedCheckpoint(
-        attempt=info.attempt,
-        step=info.step,
-        path=info.path,
-        saved_at_ns=info.saved_at_ns,
-        size_bytes=info.bytes,
-        level=info.level,
-        complete=info.complete,
-        findings=tuple(f"{f.code}: {f.message}" for f in info.findings),
-    )
-
-
-def _cost(run_id: int, fault: Fault, attempts: Sequence[AttemptInfo], key: str | None) -> CostBasis:
-    last = next((a.last_step for a in attempts if a.number == fault.attempt), None)
+def _pace(run_id: int, fault: Fault, roles: Roles, last: int | None) -> tuple[CostBasis, int]:
+    """What a step costs, and how many steps lie between two logged rows (0 if unknown)."""
     gpus = runs.rank_count(run_id, fault.attempt) or None
-    step_s = None
-    if key is not None and last is not None:
-        end = last if fault.onset_step is None else min(last, fault.onset_step)
-        first = max(0, end - BEFORE_STEPS)
-        rows, time_ns = _timed(run_id, key, fault.attempt, (first, end))
-        step_s = median_step_s(list(rows.step[-_SECONDS_ROWS:]), time_ns[-_SECONDS_ROWS:])
-    return CostBasis(last, step_s, gpus)
+    if roles.loss is None or last is None:
+        return CostBasis(last, None, gpus), 0
+    end = last if fault.onset_step is None else min(last, fault.onset_step)
+    keys = [key for key in (roles.loss, roles.tokens_seen) if key]
+    read = columns(run_id, keys, fault.attempt, (max(0, end - BEFORE_STEPS), end))
+    rows, time_ns = read.get(roles.loss, (EMPTY, []))
+    tokens, _ = read.get(roles.tokens_seen or "", (EMPTY, []))
+    step_s = median_step_s(list(rows.step[-_SECONDS_ROWS:]), time_ns[-_SECONDS_ROWS:])
+    return CostBasis(last, step_s, gpus, _step_tokens(tokens.finite())), log_interval(rows)
+
+
+def _step_tokens(seen: Curve) -> float | None:
+    """Tokens a step reads, by the series that counts them; None if the run logs none."""
+    if len(seen) < 2:
+        return None
+    step, value = seen.step[-_SECONDS_ROWS:], seen.loss[-_SECONDS_ROWS:]
+    tokens = float(np.median(np.diff(value) / np.diff(step)))
+    return tokens if tokens > 0 else None
 
 
 def _with_evaluations(
@@ -232,24 +214,3 @@ def _regressed(checkpoint: SavedCheckpoint, found: Sequence[Finding]) -> tuple[s
         f" -> {number(finding.facts.get('value'))} at step {finding.onset_step:,}"
         for finding in bad[:REGRESSIONS_SHOWN]
     )
-
-
-def _with_health(
-    run_id: int,
-    key: str,
-    saved: list[SavedCheckpoint],
-    fault: Fault,
-    history: Sequence[Stretch],
-) -> list[SavedCheckpoint]:
-    """The loss before the save, for the newest checkpoints before the onset."""
-    limit = fault.onset_step
-    near = {
-        c.step
-        for c in saved
-        if contains(history, c.attempt, c.step) and (limit is None or c.step <= limit)
-    }
-    z: dict[int, float | None] = {}
-    for step in sorted(near, reverse=True)[:HEALTH_SHOWN]:
-        rows = join(run_id, key, history, (max(0, step - HEALTH_STEPS), step))
-        z[step] = loss_z(rows, step)
-    return [replace(c, loss_z=z.get(c.step)) for c in saved]

@@ -46,6 +46,7 @@ class Order(models.Model):
     state = models.CharField(max_length=20)
     changed_at_ns = models.BigIntegerField()
     launch = models.CharField(max_length=500, blank=True)
+    approver = models.CharField(max_length=200, blank=True, default="", db_default="")
     resumed_attempt = models.IntegerField(null=True)
     resumed_step = models.BigIntegerField(null=True)
     verdict = models.JSONField(null=True)
@@ -172,3 +173,14 @@ class HandoverCall(models.Model):
     said = models.TextField()
     answer = models.TextField(blank=True)
     took_ms = models.IntegerField()
+
+
+class ProjectRules(models.Model):
+    """What a project asks of a rollback. margin_steps: null for the rule of domain/margin.py."""
+
+    project = models.CharField(primary_key=True, max_length=200)
+    margin_steps = models.BigIntegerField(null=True)
+    second_approver = models.BooleanField()
+    version = models.IntegerField()
+    changed_at_ns = models.BigIntegerField()
+    changed_by = models.CharField(max_length=200)

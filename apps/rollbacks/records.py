@@ -18,6 +18,19 @@ from apps.runs.records import RunInfo
 
 
 @dataclass(frozen=True, slots=True)
+class RollbackPolicy:
+    """The rules of a project. margin_steps: None for the rule of domain/margin.py.
+    second_approver: another person has to agree before a launcher sees an order. version: 0 if
+    nobody has changed them."""
+
+    margin_steps: int | None = None
+    second_approver: bool = False
+    version: int = 0
+    changed_at_ns: int = 0
+    changed_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RollbackRequest:
     """What somebody asks for.
 
@@ -59,11 +72,13 @@ class NewOrder:
     reason: str
     actor: str
     requested_at_ns: int
+    state: OrderState = OrderState.REQUESTED
 
 
 @dataclass(frozen=True, slots=True)
 class OrderInfo:
     """An order. attempt, step, path: the checkpoint. launch: who acknowledged it, "" if nobody.
+    approver: who agreed to it, "" if nobody had to or has.
 
     resumed_attempt, resumed_step: the attempt that followed it and the first step that one logged.
     verdict: {"outcome", "evidence", "numbers"}, None before there is one.
@@ -93,6 +108,7 @@ class OrderInfo:
     resumed_attempt: int | None
     resumed_step: int | None
     verdict: Mapping[str, Any] | None
+    approver: str = ""
 
     @property
     def active(self) -> bool:
@@ -103,6 +119,11 @@ class OrderInfo:
     def waiting(self) -> bool:
         """Whether a launcher still has to obey it."""
         return self.state in WAITING
+
+    @property
+    def proposed(self) -> bool:
+        """Whether another person has to agree first."""
+        return self.state is OrderState.PROPOSED
 
     @property
     def label(self) -> str:

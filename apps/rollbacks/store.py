@@ -59,13 +59,13 @@ def with_key(run_id: int, idempotency_key: str) -> OrderInfo | None:
 
 
 def add(run_id: int, new: NewOrder) -> OrderInfo:
-    """A new requested order with its first history line."""
+    """A new order, requested or proposed, with its first history line."""
+    given = {name: getattr(new, name) for name in NewOrder.__dataclass_fields__}
     row = Order(
         run_id=run_id,
-        state=OrderState.REQUESTED.value,
         changed_at_ns=new.requested_at_ns,
         branch_dir="",
-        **{name: getattr(new, name) for name in NewOrder.__dataclass_fields__},
+        **{**given, "state": new.state.value},
     )
     row.save(force_insert=True)
     branch = branch_directory(new.path, name=f"rollback-{row.id}")
@@ -77,8 +77,8 @@ def add(run_id: int, new: NewOrder) -> OrderInfo:
 
 
 def _line(new: NewOrder) -> OrderEventInfo:
-    state = OrderState.REQUESTED.value
-    return OrderEventInfo(0, new.requested_at_ns, "request", "", state, new.actor, new.reason)
+    act = "propose" if new.state is OrderState.PROPOSED else "request"
+    return OrderEventInfo(0, new.requested_at_ns, act, "", new.state.value, new.actor, new.reason)
 
 
 def save_state(
@@ -86,7 +86,7 @@ def save_state(
 ) -> OrderInfo:
     """The only place that changes an order: its state, what came with it, one history line.
 
-    fields: launch, resumed_attempt, resumed_step, verdict.
+    fields: launch, approver, resumed_attempt, resumed_step, verdict.
     """
     Order.objects.filter(run_id=order.run_id, id=order.id).update(
         state=change.after.value, changed_at_ns=change.at_ns, **(fields or {})
@@ -149,6 +149,7 @@ _PLAIN = (
     "id", "run_id", "idempotency_key", "incident_id", "kind", "onset_step", "from_attempt",
     "attempt", "step", "path", "inventory_digest", "branch_dir", "forced", "reason", "actor",
     "requested_at_ns", "changed_at_ns", "launch", "resumed_attempt", "resumed_step", "verdict",
+    "approver",
 )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from apps.incidents import services as incident_services
 from apps.incidents import store as incidents
 from apps.incidents.domain.incident import IncidentInfo, Resolution
 from apps.rollbacks import files, gather, store
-from apps.rollbacks.domain.ranking import FAILURE
+from apps.rollbacks.domain.scene import FAILURE
 from apps.rollbacks.domain.state import Act, OrderState, transition
 from apps.rollbacks.domain.verdict import Outcome, Verdict, judge
 from apps.rollbacks.records import OrderChange, OrderInfo

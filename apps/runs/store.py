@@ -351,6 +351,19 @@ def rank_count(run_id: int, attempt: int) -> int:
     return max(placed, said or 0)
 
 
+def node_count(run_id: int, attempt: int) -> int:
+    """How many nodes the placed ranks of an attempt run on. -- uses the primary key"""
+    placed = Placement.objects.filter(run_id=run_id, attempt=attempt)
+    return placed.values("node").distinct().count()
+
+
+def resume_steps(run_id: int) -> dict[int, int]:
+    """attempt -> the step it said it resumes from, of those that said one; the lowest that any of
+    its sources said. -- uses one_start_a_slot"""
+    rows = Launch.objects.filter(run_id=run_id, resume_step__isnull=False)
+    return dict(rows.values_list("attempt").annotate(Min("resume_step")))
+
+
 def ended_well(before_ns: int, limit: int) -> list[EndedWell]:
     """The newest attempts that ended with exit code 0 and said nothing since before_ns.
 

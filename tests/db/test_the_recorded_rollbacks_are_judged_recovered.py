@@ -58,8 +58,8 @@ def _incident(run_id, kind, onset, time_ns):
 @pytest.mark.parametrize(
     ("name", "kind", "onset", "first", "last_candidate"),
     [
-        ("lrbump", "explosion", 1000, 900, 900),
-        ("lrbump", "explosion", 1001, 900, 900),
+        ("lrbump", "explosion", 1000, 750, 900),
+        ("lrbump", "explosion", 1001, 750, 900),
         ("sdc_rollback", "level_shift", 701, 600, 700),
         ("sdc_rollback", "level_shift", 711, 600, 700),
     ],

@@ -8,11 +8,11 @@ def _texts(candidate, weight):
 
 def test_an_incomplete_one_is_listed_last_with_what_was_found():
     broken = saved(
-        900, complete=False, level="listed", findings=("NO_COMMIT_MARKER: no .metadata file",)
+        800, complete=False, level="listed", findings=("NO_COMMIT_MARKER: no .metadata file",)
     )
     ranking = rank(scene([broken, saved(750), saved(600)]))
     assert [(c.step, c.eligible) for c in ranking.candidates] == [
-        (750, True), (600, True), (900, False)
+        (750, True), (600, True), (800, False)
     ]  # fmt: skip
     assert _texts(ranking.candidates[-1], -1) == [
         "incomplete or damaged: NO_COMMIT_MARKER: no .metadata file",
@@ -41,7 +41,7 @@ def test_a_warning_speaks_against_it_but_leaves_it_eligible():
 
 
 def test_the_loss_before_the_save_speaks_for_or_against_it():
-    calm, sick = saved(750, loss_z=0.3), saved(900, loss_z=9.0)
+    calm, sick = saved(750, loss_z=0.3), saved(850, loss_z=9.0)
     first, second = rank(scene([calm, sick])).candidates
-    assert "loss high before the save (robust z +9.0)" in _texts(first, -1)
-    assert "loss normal before the save (robust z +0.3)" in _texts(second, 1)
+    assert "loss normal before the save (robust z +0.3)" in _texts(first, 1)
+    assert "loss high before the save (robust z +9.0)" in _texts(second, -1)

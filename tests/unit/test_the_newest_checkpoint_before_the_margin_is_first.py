@@ -2,7 +2,8 @@ import pytest
 
 from apps.rollbacks.domain.cost import CostBasis
 from apps.rollbacks.domain.lineage import Branch
-from apps.rollbacks.domain.ranking import margin_steps, rank
+from apps.rollbacks.domain.margin import MarginPolicy
+from apps.rollbacks.domain.ranking import RankingPolicy, rank
 from tests.rollback_samples import LRBUMP_BRANCHES, SECOND, fault, lrbump, saved, scene
 
 SDC = [saved(n) for n in range(100, 801, 100)]
@@ -17,13 +18,21 @@ def _others(ranking):
 
 
 @pytest.mark.parametrize("onset", [1000, 1001])
-def test_lrbump_goes_back_to_900(onset):
+def test_lrbump_goes_back_one_save_more_than_the_newest_before_the_onset(onset):
     ranking = rank(scene(lrbump(), fault(onset=onset), LRBUMP_BRANCHES))
-    assert _eligible(ranking) == [900, 750, 600, 450, 300, 150]
-    assert _others(ranking) == []
+    assert _eligible(ranking) == [750, 600, 450, 300, 150]
+    assert _others(ranking) == [900]
+    assert ranking.margin.words == "one save interval of 150 steps"
     assert {(e.attempt, e.step) for e in ranking.excluded} == {
         (0, 1050), (0, 1200), (1, 1050), (1, 1200), (1, 1350), (1, 1500)
     }  # fmt: skip
+
+
+def test_a_project_may_ask_for_another_margin():
+    policy = RankingPolicy(MarginPolicy(fixed_steps=50))
+    ranking = rank(scene(lrbump(), fault(), LRBUMP_BRANCHES), policy)
+    assert _eligible(ranking)[0] == 900
+    assert ranking.margin.words == "set for this project"
 
 
 @pytest.mark.parametrize(
@@ -34,7 +43,7 @@ def test_sdc_rollback_goes_back_to_600_and_shows_700_inside_the_margin(onset, di
     assert _eligible(ranking)[:2] == [600, 500]
     assert _others(ranking) == [700]
     assert ranking.candidates[-1].reasons[0].text == (
-        f"inside the margin: {distance} before the onset, 50 are asked for"
+        f"inside the margin: {distance} before the onset, 100 are asked for"
     )
     assert [e.step for e in ranking.excluded] == [800]
 
@@ -56,15 +65,6 @@ def test_slow_divergence_needs_a_wide_margin():
     ranking = rank(scene(lrbump(), fault("slow_divergence"), LRBUMP_BRANCHES))
     assert _eligible(ranking)[0] == 750
     assert _others(ranking) == [900]
-
-
-@pytest.mark.parametrize(
-    ("kind", "steps"),
-    [("explosion", 50), ("rank_outlier", 50), ("nonfinite", 50), ("slow_divergence", 250),
-     ("precursor", 250), ("never heard of", 250), ("failure", 0)],
-)  # fmt: skip
-def test_the_margin_follows_the_kind(kind, steps):
-    assert margin_steps(kind) == steps
 
 
 def test_after_a_crash_the_newest_whole_checkpoint_is_first():

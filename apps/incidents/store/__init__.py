@@ -2,12 +2,14 @@
 
 from apps.incidents.domain.incident import EventInfo
 from apps.incidents.store.findings import (
+    FindingSpan,
     as_stored,
     findings,
     findings_by_incident,
     findings_by_key,
     findings_of_kind,
     save_findings,
+    spans,
 )
 from apps.incidents.store.history import add_events, events, notes
 from apps.incidents.store.lists import (
@@ -44,6 +46,7 @@ from apps.incidents.store.rows import (
 
 __all__ = [
     "EventInfo",
+    "FindingSpan",
     "Headline",
     "IncidentQuery",
     "add_events",
@@ -79,6 +82,7 @@ __all__ = [
     "save_standing",
     "save_summary",
     "silenced",
+    "spans",
     "to_look_again",
     "waiting",
 ]

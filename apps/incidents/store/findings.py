@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 
 import msgspec
+from django.db.models.functions import Coalesce
 
 from apps.core.plain import packed
 from apps.core.records import Finding as FindingRecord
+from apps.core.records import FindingSeverity
 from apps.incidents.models import Finding
 
 MAX_FINDINGS = 2_000
+MAX_SPANS = 200
 _FINDING_FIELDS = (
     "attempt",
     "detector",
@@ -65,6 +69,30 @@ def findings_of_kind(run_id: int, kind: str, limit: int = MAX_FINDINGS) -> list[
     """The newest findings of a run that one kind of detector made. -- uses ix_finding_onset"""
     rows = Finding.objects.filter(run_id=run_id, kind=kind).order_by("-attempt", "-onset_time_ns")
     return [_finding(row) for row in rows[:limit]]
+
+
+@dataclass(frozen=True, slots=True)
+class FindingSpan:
+    """From where to where a finding was seen. last_step: where it ended, or was seen last."""
+
+    attempt: int
+    title: str
+    onset_step: int
+    last_step: int
+
+
+def spans(run_id: int, kinds: Collection[str], first: int, last: int) -> list[FindingSpan]:
+    """The newest findings of these kinds that began at a step in [first, last] and are more than
+    information, at most MAX_SPANS. -- uses ix_finding_onset"""
+    rows = Finding.objects.filter(
+        run_id=run_id, kind__in=list(kinds), onset_step__range=(first, last)
+    ).exclude(severity=FindingSeverity.INFO.value)
+    seen = Coalesce("closed_step", "seen_step", "onset_step")
+    newest = rows.order_by("-attempt", "-onset_time_ns")
+    return [
+        FindingSpan(*row)
+        for row in newest.values_list("attempt", "title", "onset_step", seen)[:MAX_SPANS]
+    ]
 
 
 def findings_by_key(run_id: int, keys: Collection[str]) -> list[FindingRecord]:

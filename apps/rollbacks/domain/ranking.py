@@ -3,96 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from apps.core.records import Candidate, Evidence
-from apps.core.words import many, number
-from apps.rollbacks.domain.cost import CostBasis, lost_gpu_hours, lost_steps
-from apps.rollbacks.domain.lineage import Branch, Stretch, contains, past
+from apps.core.words import many
+from apps.rollbacks.domain.cost import lost_gpu_hours, lost_steps, lost_tokens
+from apps.rollbacks.domain.lineage import Stretch, contains, past
+from apps.rollbacks.domain.margin import NO_MARGIN, Margin, MarginPolicy, margin, save_interval
+from apps.rollbacks.domain.offers import Offer, offers
+from apps.rollbacks.domain.scene import FAILURE, Fault, SavedCheckpoint, Scene, Tried
+from apps.rollbacks.domain.terms import VERIFIED, Yardstick, reasons, sick, terms
 
-FAILURE = "failure"
-_WHOLE = frozenset(
-    (FAILURE, "no_contact", "throughput_drop", "save_failed", "save_late", "save_slow")
-)
-"""What leaves the state of the training as it is."""
-_SUDDEN = frozenset(
-    ("explosion", "level_shift", "nonfinite", "rank_outlier", "loss_drop", "outlier")
-)
-_LEVELS = ("listed", "committed", "headers_verified")
 _SHOWN_FINDINGS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class RankingPolicy:
-    """How far before the onset a checkpoint must lie to be trusted, in steps.
+    """sick_z: a loss, gradient norm or second moment this far above its own past before the save
+    speaks against it. listed: at most so many candidates."""
 
-    sudden: PaLM restarted about 100 steps before a spike, GLM-130B 50 to 100. slow: the state of
-    checkpoints 100 to 250 steps before the loss turned was already damaged (own runs, ramp from
-    601); BigScience 104B went back 750 to 1,900. A crash
-    or a hang leaves the state whole: no margin. sick_z: a loss this far above its own past before
-    the save speaks against it. listed: at most so many candidates.
-    """
-
-    sudden_margin_steps: int = 50
-    slow_margin_steps: int = 250
+    margin: MarginPolicy = field(default_factory=MarginPolicy)
     sick_z: float = 5.0
     listed: int = 50
 
 
 DEFAULT_POLICY = RankingPolicy()
-
-
-@dataclass(frozen=True, slots=True)
-class SavedCheckpoint:
-    """A checkpoint as the ranker sees it.
-
-    complete: committed and nothing fatal found. findings: what was found, in words.
-    loss_z: robust z of the loss just before the save; None if it was not measured. regressed: the
-    evaluations that had got worse before it was saved and were not back, in words.
-    """
-
-    attempt: int
-    step: int
-    path: str
-    saved_at_ns: int
-    size_bytes: int
-    level: str
-    complete: bool
-    findings: tuple[str, ...] = ()
-    loss_z: float | None = None
-    regressed: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """An attempt that started again and relapsed. from_step: the checkpoint it started from, or the
-    first step it logged. relapsed_step: None if the losses say it without naming a step."""
-
-    attempt: int
-    from_step: int
-    relapsed_step: int | None = None
-
-    @property
-    def words(self) -> str:
-        """ "relapsed at step 1,003"."""
-        at = "" if self.relapsed_step is None else f" at step {self.relapsed_step:,}"
-        return f"relapsed{at}"
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """What went wrong, where a rollback starts from.
-
-    onset_step: the earliest moved signal, or the last common step of a failure; None if unknown.
-    signal: the series that moved first, in words. tried: starts that did not help.
-    """
-
-    kind: str
-    attempt: int
-    onset_step: int | None
-    onset_time_ns: int
-    signal: str = ""
-    tried: tuple[Tried, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,28 +42,14 @@ class Excluded:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """candidates: eligible ones newest first, then the others newest first, each with its reason.
-    excluded: those after the onset and those of other branches, newest first."""
+    """candidates: eligible ones best first, then the others newest first, each with its reason.
+    excluded: those after the onset and those of other branches, newest first. margin: that was
+    asked for. offers: the three to look at first."""
 
     candidates: tuple[Candidate, ...]
     excluded: tuple[Excluded, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """Everything the ranker looks at."""
-
-    checkpoints: Sequence[SavedCheckpoint]
-    fault: Fault
-    branches: Sequence[Branch]
-    cost: CostBasis
-
-
-def margin_steps(kind: str, policy: RankingPolicy = DEFAULT_POLICY) -> int:
-    """Steps a checkpoint must lie before the onset. An unknown kind is treated as slow."""
-    if kind in _WHOLE:
-        return 0
-    return policy.sudden_margin_steps if kind in _SUDDEN else policy.slow_margin_steps
+    margin: Margin = NO_MARGIN
+    offers: tuple[Offer, ...] = ()
 
 
 def rank(scene: Scene, policy: RankingPolicy = DEFAULT_POLICY) -> Ranking:
@@ -136,16 +57,18 @@ def rank(scene: Scene, policy: RankingPolicy = DEFAULT_POLICY) -> Ranking:
 
     Never a candidate: saved at or after the onset (the same step counts as after, unless the save
     was finished before it), or not in the past of the faulty attempt. Listed but not eligible:
-    inside the margin, incomplete, failed verification, overwritten by a later save into the same
-    directory, tried before and relapsed, or newer than one of those.
-    Among the eligible the newest is first: safe before cheap, then newest. Moving
-    the onset earlier never makes a checkpoint eligible. O(n log n).
+    inside the margin, incomplete, failed verification, deleted or about to be, overwritten by a
+    later save into the same directory, tried before and relapsed, newer than one of those, or never
+    loaded by the attempts that began from it. Among the eligible: the verified first, of those the
+    ones without a sign of illness, then the newest. Moving the onset earlier never makes a
+    checkpoint eligible. O(n log n).
     """
     history = past(scene.branches, scene.fault.attempt)
     newest_first = sorted(scene.checkpoints, key=lambda c: (-c.step, -c.attempt))
+    by = _yardstick(scene, history, policy)
     overwritten = _overwritten(scene.checkpoints)
     bases = _bases(scene.fault, [c.step for c in newest_first])
-    eligible: list[Candidate] = []
+    eligible: list[SavedCheckpoint] = []
     others: list[Candidate] = []
     excluded: list[Excluded] = []
     for checkpoint in newest_first:
@@ -154,13 +77,38 @@ def rank(scene: Scene, policy: RankingPolicy = DEFAULT_POLICY) -> Ranking:
             place = (checkpoint.step, checkpoint.attempt, checkpoint.path)
             excluded.append(Excluded(*place, reason))
             continue
-        against = (
-            *_tried(checkpoint, bases),
-            *_against(checkpoint, scene.fault, overwritten, policy),
-        )
-        candidate = _candidate(checkpoint, scene, against, policy)
-        (eligible if candidate.eligible else others).append(candidate)
-    return Ranking(tuple([*eligible, *others][: policy.listed]), tuple(excluded))
+        against = (*_tried(checkpoint, bases), *_against(checkpoint, by, overwritten))
+        if against:
+            others.append(_candidate(checkpoint, by, against))
+        else:
+            eligible.append(checkpoint)
+    best_first = sorted(eligible, key=lambda c: _order(c, policy))
+    listed = [*(_candidate(c, by, ()) for c in best_first[: policy.listed]), *others]
+    return Ranking(
+        tuple(listed[: policy.listed]), tuple(excluded), by.margin, offers(eligible, policy.sick_z)
+    )
+
+
+def _yardstick(scene: Scene, history: tuple[Stretch, ...], policy: RankingPolicy) -> Yardstick:
+    ours = [c for c in scene.checkpoints if contains(history, c.attempt, c.step)]
+    asked = margin(
+        scene.fault.kind,
+        window_steps=scene.window_steps,
+        interval_steps=save_interval([c.step for c in ours if c.complete]),
+        policy=policy.margin,
+    )
+    scores = [(c.step, score) for c in ours for score in c.scores]
+    return Yardstick(scene.fault, asked, scene.cost, policy.sick_z, scores)
+
+
+def _order(checkpoint: SavedCheckpoint, policy: RankingPolicy) -> tuple[bool, bool, int, int]:
+    """Sorts the eligible: verified, without a sign of illness, then newest."""
+    return (
+        checkpoint.level not in VERIFIED,
+        sick(checkpoint.health, policy.sick_z),
+        -checkpoint.step,
+        -checkpoint.attempt,
+    )
 
 
 def _outside(checkpoint: SavedCheckpoint, fault: Fault, history: tuple[Stretch, ...]) -> str:
@@ -222,97 +170,53 @@ def _overwritten(checkpoints: Sequence[SavedCheckpoint]) -> dict[tuple[int, int]
 
 def _against(
     checkpoint: SavedCheckpoint,
-    fault: Fault,
+    by: Yardstick,
     overwritten: dict[tuple[int, int], SavedCheckpoint],
-    policy: RankingPolicy,
 ) -> tuple[Evidence, ...]:
     """Why this checkpoint fell out; () if it is eligible."""
-    reasons: list[str] = []
-    margin = margin_steps(fault.kind, policy)
-    if fault.onset_step is not None and checkpoint.step > fault.onset_step - margin:
-        distance = fault.onset_step - checkpoint.step
-        reasons.append(
-            f"inside the margin: {many(distance, 'step')} before the onset, {margin} are asked for"
+    found: list[str] = []
+    onset = by.fault.onset_step
+    if onset is not None and checkpoint.step > onset - by.margin.steps:
+        distance = many(onset - checkpoint.step, "step")
+        found.append(
+            f"inside the margin: {distance} before the onset, {by.margin.steps} are asked for"
         )
-    if not checkpoint.complete:
-        found = "; ".join(checkpoint.findings[:_SHOWN_FINDINGS])
-        reasons.append(f"incomplete or damaged: {found or 'no commit marker was seen'}")
+    if checkpoint.leaving:
+        found.append(checkpoint.leaving)
+    elif not checkpoint.complete:
+        damage = "; ".join(checkpoint.findings[:_SHOWN_FINDINGS])
+        found.append(f"incomplete or damaged: {damage or 'no commit marker was seen'}")
     later = overwritten.get((checkpoint.attempt, checkpoint.step))
     if later is not None:
-        reasons.append(f"overwritten: attempt {later.attempt} saved into the same directory")
-    return tuple(Evidence(text, step=checkpoint.step, weight=-1) for text in reasons)
+        found.append(f"overwritten: attempt {later.attempt} saved into the same directory")
+    found += _never_loaded(checkpoint)
+    return tuple(Evidence(text, step=checkpoint.step, weight=-1) for text in found)
+
+
+def _never_loaded(checkpoint: SavedCheckpoint) -> list[str]:
+    """An earlier start that never logged a step, if no later one did."""
+    if not checkpoint.begun or any(begun.loaded for begun in checkpoint.begun):
+        return []
+    last = max(begun.attempt for begun in checkpoint.begun)
+    return [f"a restore from it failed: attempt {last} began from it and never logged a step"]
 
 
 def _candidate(
-    checkpoint: SavedCheckpoint,
-    scene: Scene,
-    against: tuple[Evidence, ...],
-    policy: RankingPolicy,
+    checkpoint: SavedCheckpoint, by: Yardstick, against: tuple[Evidence, ...]
 ) -> Candidate:
-    reasons = (
-        *against,
-        *_distance(checkpoint, scene.fault, policy),
-        _level(checkpoint),
-        *_health(checkpoint, policy),
-        *(Evidence(text, step=checkpoint.step, weight=-1) for text in checkpoint.regressed),
-        *_warnings(checkpoint),
-        _price(checkpoint, scene.cost),
-    )
+    found = terms(checkpoint, by)
     return Candidate(
         step=checkpoint.step,
         attempt=checkpoint.attempt,
         path=checkpoint.path,
         eligible=not against,
         level=checkpoint.level,
-        reasons=reasons,
-        lost_steps=lost_steps(scene.cost, checkpoint.step),
-        lost_gpu_hours=lost_gpu_hours(scene.cost, checkpoint.step),
+        reasons=(*against, *reasons(found)),
+        lost_steps=lost_steps(by.cost, checkpoint.step),
+        lost_gpu_hours=lost_gpu_hours(by.cost, checkpoint.step),
         saved_at_ns=checkpoint.saved_at_ns,
         size_bytes=checkpoint.size_bytes,
+        terms=found,
+        lost_tokens=lost_tokens(by.cost, checkpoint.step),
+        restore_s=None if checkpoint.restore is None else checkpoint.restore.seconds,
     )
-
-
-def _distance(
-    checkpoint: SavedCheckpoint, fault: Fault, policy: RankingPolicy
-) -> tuple[Evidence, ...]:
-    if fault.onset_step is None:
-        return (Evidence("saved before the onset, whose step is unknown: look at older ones too"),)
-    distance = fault.onset_step - checkpoint.step
-    if distance < margin_steps(fault.kind, policy):
-        return ()
-    if fault.kind == FAILURE:
-        text = f"{many(distance, 'step')} before the last common step {fault.onset_step}"
-        return (Evidence(text, step=fault.onset_step),)
-    moved = f", where {fault.signal} moved first" if fault.signal else ""
-    text = f"{many(distance, 'step')} before the onset (step {fault.onset_step}{moved})"
-    return (Evidence(text, step=fault.onset_step),)
-
-
-def _level(checkpoint: SavedCheckpoint) -> Evidence:
-    if checkpoint.level == _LEVELS[2]:
-        return Evidence("headers verified: every file that the metadata names has its size")
-    if checkpoint.level == _LEVELS[1]:
-        return Evidence("committed: the marker that is written last is there", weight=1)
-    return Evidence("only listed: no commit marker was seen", weight=-1)
-
-
-def _health(checkpoint: SavedCheckpoint, policy: RankingPolicy) -> tuple[Evidence, ...]:
-    if checkpoint.loss_z is None:
-        return ()
-    sick = checkpoint.loss_z > policy.sick_z
-    word = "high" if sick else "normal"
-    text = f"loss {word} before the save (robust z {checkpoint.loss_z:+.1f})"
-    return (Evidence(text, step=checkpoint.step, weight=-1 if sick else 1),)
-
-
-def _warnings(checkpoint: SavedCheckpoint) -> tuple[Evidence, ...]:
-    if not checkpoint.complete:
-        return ()
-    return tuple(Evidence(text, weight=-1) for text in checkpoint.findings[:_SHOWN_FINDINGS])
-
-
-def _price(checkpoint: SavedCheckpoint, cost: CostBasis) -> Evidence:
-    steps = lost_steps(cost, checkpoint.step)
-    hours = lost_gpu_hours(cost, checkpoint.step)
-    spent = "an unknown number of GPU-hours" if hours is None else f"{number(hours)} GPU-hours"
-    return Evidence(f"{many(steps, 'step')} would be done again: {spent}", weight=0)

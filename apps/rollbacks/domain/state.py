@@ -11,6 +11,7 @@ from apps.core.errors import AppError
 class OrderState(StrEnum):
     """Where an order stands. Stored: never rename a value."""
 
+    PROPOSED = "proposed"
     REQUESTED = "requested"
     ACKNOWLEDGED = "acknowledged"
     RESUMED = "resumed"
@@ -23,6 +24,7 @@ class OrderState(StrEnum):
 class Act(StrEnum):
     """What happens to an order."""
 
+    APPROVE = "approve"
     ACKNOWLEDGE = "acknowledge"
     RESUME = "resume"
     RECOVER = "recover"
@@ -31,11 +33,15 @@ class Act(StrEnum):
     CANCEL = "cancel"
 
 
-ACTIVE = frozenset((OrderState.REQUESTED, OrderState.ACKNOWLEDGED, OrderState.RESUMED))
+ACTIVE = frozenset(
+    (OrderState.PROPOSED, OrderState.REQUESTED, OrderState.ACKNOWLEDGED, OrderState.RESUMED)
+)
 WAITING = frozenset((OrderState.REQUESTED, OrderState.ACKNOWLEDGED))
 """A launcher still has to obey an order in one of these."""
 
 _NEXT = {
+    (OrderState.PROPOSED, Act.APPROVE): OrderState.REQUESTED,
+    (OrderState.PROPOSED, Act.CANCEL): OrderState.CANCELLED,
     (OrderState.REQUESTED, Act.ACKNOWLEDGE): OrderState.ACKNOWLEDGED,
     (OrderState.REQUESTED, Act.RESUME): OrderState.RESUMED,
     (OrderState.REQUESTED, Act.CANCEL): OrderState.CANCELLED,

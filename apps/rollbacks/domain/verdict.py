@@ -9,7 +9,7 @@ from enum import StrEnum
 import numpy as np
 
 from apps.core.records import Evidence
-from apps.rollbacks.domain.ranking import FAILURE
+from apps.rollbacks.domain.scene import FAILURE
 from apps.rollbacks.domain.trend import EMPTY, Curve, Trend, Values, fit
 
 

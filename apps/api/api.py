@@ -25,6 +25,7 @@ from apps.api.renderer import StrictJson, StrictParser
 from apps.api.runs import router as runs
 from apps.api.siblings import router as siblings
 from apps.api.stops import router as stops
+from apps.api.storage import router as storage
 
 DESCRIPTION = """
 Read what Lastgood knows, acknowledge incidents, order and follow rollbacks.
@@ -72,4 +73,5 @@ api.add_router("", patterns, tags=["logs"])
 api.add_router("", planned, tags=["planned changes"])
 api.add_router("", siblings, tags=["siblings"])
 api.add_router("", stops, tags=["stop"])
+api.add_router("", storage, tags=["storage"])
 api.add_router("", ingest, tags=["ingest"])

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 MAX_ROOMS = 400
+NOBODY_LOOKS_S = 180
+"""Beat sends what is due every 20 s; a look that waits longer than this has no worker."""
 
 
 class Outcome(StrEnum):
@@ -90,7 +92,7 @@ class RootRule:
 class RootInfo:
     """A root and what the last look at it found. rooms: oldest first, at most MAX_ROOMS.
 
-    next_at_ns: 0: as soon as possible. claimed_until_ns: beyond now: a look goes on.
+    claimed_until_ns: beyond now: a look goes on.
     """
 
     id: int
@@ -102,3 +104,12 @@ class RootInfo:
     claimed_until_ns: int
     last: Look | None
     rooms: tuple[Room, ...]
+
+    def looking(self, now_ns: int) -> bool:
+        """Whether somebody looks at it now."""
+        return self.claimed_until_ns > now_ns
+
+    def waits(self, now_ns: int) -> bool:
+        """Whether it is due for so long that nobody seems to look at storage at all."""
+        due_ns = now_ns - self.next_at_ns
+        return self.rule.enabled and not self.looking(now_ns) and due_ns > NOBODY_LOOKS_S * 10**9

@@ -69,14 +69,14 @@ def remove(root_id: int, actor: Actor) -> None:
         audit(actor, "storage_root.removed", what, before=_told(before.rule))
 
 
-def hurry(root_id: int, actor: Actor) -> None:
+def hurry(root_id: int, actor: Actor, now_ns: int) -> None:
     """Look at a root now. Needs the scope operate; Refused for one that is switched off."""
     require(actor, "operate")
     with transaction.atomic():
         root = known(root_id)
         if not root.rule.enabled:
             raise Refused("this root is switched off", hint="switch it on first")
-        store.hurry(root_id)
+        store.hurry(root_id, now_ns)
         audit(actor, "storage_root.scan_asked", _called(root_id, root.rule))
         enqueue(Job.CHECKPOINTS_SCAN, root_id)
 

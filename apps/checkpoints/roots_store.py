@@ -56,14 +56,16 @@ def taken(rule: RootRule, but: int = 0) -> bool:
 
 def add(rule: RootRule, actor: str, now_ns: int) -> int:
     """A new root's number."""
-    return StorageRoot.objects.create(**_said(rule), changed_by=actor, changed_at_ns=now_ns).pk
+    row = StorageRoot(**_said(rule), changed_by=actor, changed_at_ns=now_ns, next_at_ns=now_ns)
+    row.save()
+    return row.pk
 
 
 def change(root_id: int, version: int, rule: RootRule, actor: str, now_ns: int) -> bool:
     """False if `version` is no longer the newest. It is looked at soon, and all of it is read."""
-    changed = StorageRoot.objects.filter(pk=root_id, version=version).update(
-        **_said(rule), version=version + 1, changed_by=actor, changed_at_ns=now_ns, next_at_ns=0
-    )
+    said = {**_said(rule), "version": version + 1, "changed_by": actor, "changed_at_ns": now_ns}
+    rows = StorageRoot.objects.filter(pk=root_id, version=version)
+    changed = rows.update(**said, next_at_ns=now_ns)
     if changed:
         ScannedStep.objects.filter(root_id=root_id).delete()
     return changed == 1
@@ -75,9 +77,9 @@ def remove(root_id: int) -> bool:
     return StorageRoot.objects.filter(pk=root_id).delete()[0] > 0
 
 
-def hurry(root_id: int) -> None:
+def hurry(root_id: int, now_ns: int) -> None:
     """The next look is due now."""
-    StorageRoot.objects.filter(pk=root_id).update(next_at_ns=0)
+    StorageRoot.objects.filter(pk=root_id).update(next_at_ns=now_ns)
 
 
 def due(now_ns: int, limit: int = 50) -> list[int]:

@@ -43,6 +43,7 @@ _NS = 10**9
 _LISTING_SHARE = 0.8
 """Of the time of a look: the rest is for the headers of the newest steps."""
 _HINT = "see that it is mounted where the storage worker of Lastgood runs, and may be read there"
+_BUCKET_HINT = "see CHECKPOINT_BUCKET_URL, and that its key may list and read there"
 MAX_BESIDE = 50
 _TIERS = {Kind.LOCAL: Tier.LOCAL, Kind.MEMORY: Tier.LOCAL, Kind.BUCKET: Tier.BUCKET}
 
@@ -142,7 +143,7 @@ class _Scan:
         elif isinstance(answer, BesideSeen):
             self._beside(answer)
         elif isinstance(answer, Failed):
-            raise Refused(f"{self.root.rule.uri}: {answer.reason}", hint=_HINT)
+            raise Refused(answer.reason, hint=_BUCKET_HINT if self.look.kind == "bucket" else _HINT)
 
     def _here(self, word: str, path: str) -> int | None:
         """Counts a step as there; the run it belongs to, None if that is unknown."""

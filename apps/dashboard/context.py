@@ -17,6 +17,7 @@ _SECTIONS = (
     ("/alerts/", "alerts"),
     ("/ingest/", "ingest"),
     ("/audit/", "audit"),
+    ("/storage/", "storage"),
     ("/runs/", "runs"),
 )
 

@@ -23,6 +23,7 @@ from apps.dashboard import (
     views_run,
     views_siblings,
     views_stop,
+    views_storage,
 )
 
 urlpatterns = [
@@ -55,6 +56,11 @@ urlpatterns = [
         views_incident.export,
         name="incident_export",
     ),
+    path("storage/", views_storage.storage, name="storage"),
+    path("storage/new/", views_storage.new_root, name="storage_new"),
+    path("storage/<int:number>/", views_storage.root, name="storage_root"),
+    path("storage/<int:number>/look/", views_storage.look, name="storage_look"),
+    path("storage/<int:number>/remove/", views_storage.remove, name="storage_remove"),
     path("projects/<path:project>/names/", views_names.names, name="names"),
     path("projects/<path:project>/detectors/", views_detectors.detectors, name="detectors"),
     path("projects/<path:project>/kept-logs/", views_kept.kept, name="kept"),

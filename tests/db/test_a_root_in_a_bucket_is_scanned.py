@@ -35,7 +35,7 @@ def root_id(bucket_server, settings):
 
 
 def look(root_id):
-    roots_store.hurry(root_id)
+    roots_store.hurry(root_id, now_ns())
     return scanning.scan(root_id)
 
 

@@ -37,7 +37,7 @@ def rule(uri, run_id=None, **said):
 
 
 def look(root_id):
-    roots_store.hurry(root_id)
+    roots_store.hurry(root_id, now_ns())
     return scanning.scan(root_id)
 
 

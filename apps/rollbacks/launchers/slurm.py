@@ -26,6 +26,9 @@ MEMORY_S: Final = 200
 submitted longer ago than this may be gone without a trace."""
 SETTLE_S: Final = 30.0
 """How long after a lost answer the controller may still be working on the request."""
+REST_S: Final = 3
+"""Slurm lets a requeued job wait for two minutes. Released within the second in which it was ended
+it would die: "Killing non-startable batch job: Job credential revoked" (seen on 22.05)."""
 _DONE: Final = Outcome(Word.DONE)
 _AGAIN: Final = Look(Seen.NO)
 """For steps that may be repeated."""
@@ -164,7 +167,10 @@ class Slurm:
         exclude = f"ExcNodeList={errand.facts.get('exclude', '')}"
         # A list of nodes that the job asked for may not hold one that it must not use.
         node_lists = ["ReqNodeList=", exclude] if errand.exclude_nodes else []
-        self._must("scontrol", "update", f"JobId={job.id}", *node_lists, f"Comment={errand.mark}")
+        self._must(
+            "scontrol", "update", f"JobId={job.id}", *node_lists, f"Comment={errand.mark}",
+            f"StartTime=now+{REST_S}seconds",
+        )  # fmt: skip
         return _DONE
 
     def _release(self, errand: Errand) -> Outcome:
@@ -172,8 +178,6 @@ class Slurm:
         if job is None:
             return _DONE
         self._must("scontrol", "release", job.id)
-        # Without it a requeued job waits for two minutes.
-        self._must("scontrol", "update", f"JobId={job.id}", "StartTime=now")
         return _DONE
 
     def _stopped(self, errand: Errand) -> Job | None:

@@ -5,7 +5,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev clients up demo load test check lint fix types imports migrations docs settings-docs lock cli clean
+.PHONY: help setup dev clients frameworks up demo load test check lint fix types imports migrations docs settings-docs lock cli clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
@@ -17,6 +17,9 @@ dev: $(VENV)/stamp-dev clients ## the same with the packages for tests and check
 clients: $(VENV)/stamp-base ## the wandb clients that the tests drive, each in an environment of its own
 	@sh requirements/client.sh 0.31.0 $(VENV)
 	@sh requirements/client.sh 0.16.6 $(VENV)
+
+frameworks: $(VENV)/stamp-base ## torch (CPU) and transformers beside it, for the tests that roll trainings back
+	@sh requirements/frameworks.sh $(VENV)
 
 # Killing make ends what it started.
 up demo: export LASTGOOD_DIE_WITH_PARENT := 1
@@ -65,7 +68,7 @@ cli: $(VENV)/stamp-venv ## dist/lastgood, the client for terminals as one file
 	$(PY) -m workers.cli.bundle dist/lastgood
 
 clean: ## remove the environment and caches; your data in var/ stays
-	rm -rf $(VENV) .venv-clients .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-clients .venv-frameworks .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Stamps: a second call costs nothing, a changed lock file installs again.

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from workers.cli.branching import MARKER
 from workers.tailer.config import AgentConfig
 from workers.tailer.followed import FollowedFile, Place
 from workers.tailer.rewritten import chain, known_rows, with_mark
@@ -34,7 +35,11 @@ class _State:
 
 class TrainerState:
     """A Taker of one Trainer. given: the file, or the output folder; there the newest of
-    `trainer_state.json` and `checkpoint-*/trainer_state.json` counts."""
+    `trainer_state.json` and `checkpoint-*/trainer_state.json` counts.
+
+    In the branch directory of a rollback the linked checkpoint is of another attempt: it is not
+    told again, nor are its rows, which each later file repeats.
+    """
 
     def __init__(self, given: Path, place: Place | None, config: AgentConfig) -> None:
         self.file = FollowedFile(given, place)
@@ -44,6 +49,7 @@ class TrainerState:
         self._config = config
         self._state: _State | None = None
         self._done: tuple[int, int, int] | None = None
+        self._first = not self.file.place.inode
 
     def pending(self) -> int:
         """The size of a version that was not handed over yet."""
@@ -58,7 +64,8 @@ class TrainerState:
         newest = self._newest()
         if newest is None:
             return None
-        return Begin(changed_ns(self._config, newest.stat().st_mtime_ns))
+        modified_ns = newest.stat().st_mtime_ns
+        return Begin(changed_ns(self._config, modified_ns), branch_step(self.file.path))
 
     def take(self, budget_bytes: int, *, final: bool) -> Taken | None:
         """New rows of the newest version. One that is being written is left for later."""
@@ -98,9 +105,13 @@ class TrainerState:
     def _finish(self, state: _State, place: Place) -> None:
         self.file.place = place
         self._done, self._state = state.identity, None
-        event = checkpoint_event(state.path, state.modified_ns)
-        if event is not None:
-            self.events.append(event)
+        # Of checkpoints that lie there from before nobody else tells; later only the newest is new.
+        paths = sorted(self._versions()) if self._first else [state.path]
+        self._first = False
+        for path in paths:
+            event = checkpoint_event(path, changed_ns(self._config, path.stat().st_mtime_ns))
+            if event is not None:
+                self.events.append(event)
 
     def _newest(self) -> Path | None:
         found = [(path.stat().st_mtime_ns, str(path)) for path in self._versions()]
@@ -108,7 +119,8 @@ class TrainerState:
 
     def _versions(self) -> Iterator[Path]:
         given = self.file.path
-        candidates = [given, given / NAME, *given.glob(f"checkpoint-*/{NAME}")]
+        saved = (path for path in given.glob("checkpoint-*") if not path.is_symlink())
+        candidates = [given, given / NAME, *(path / NAME for path in saved)]
         return (path for path in candidates if path.is_file())
 
     def _load(self, *, final: bool) -> _State | None:
@@ -125,7 +137,12 @@ class TrainerState:
     def _parse(self, path: Path, now: os.stat_result, *, final: bool) -> _State | None:
         try:
             found = json.loads(path.read_bytes())
-            history = [row for row in found["log_history"] if isinstance(row, dict)]
+            past = branch_step(self.file.path)
+            history = [
+                row
+                for row in found["log_history"]
+                if isinstance(row, dict) and not _is_past(row, past)
+            ]
         except (ValueError, RecursionError, KeyError, TypeError) as error:
             if final:
                 self.refused = f"not a {NAME}: {type(error).__name__}: {error}"
@@ -134,6 +151,20 @@ class TrainerState:
         rows = [f"{text}\n".encode() for text in texts]
         modified_ns = changed_ns(self._config, now.st_mtime_ns)
         return _State(path, _identity(now), modified_ns, rows, chain(texts))
+
+
+def branch_step(folder: Path) -> int | None:
+    """The step at which the branch of a rollback begins; None in any other folder."""
+    try:
+        found = json.loads((folder / MARKER).read_bytes()).get("step")
+    except (OSError, ValueError, AttributeError):
+        return None
+    return found if isinstance(found, int) else None
+
+
+def _is_past(row: dict[str, Any], branch: int | None) -> bool:
+    step = row.get("step")
+    return branch is not None and isinstance(step, int) and step <= branch
 
 
 def _identity(now: os.stat_result) -> tuple[int, int, int]:

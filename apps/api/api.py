@@ -8,6 +8,7 @@ from apps.api import errors
 from apps.api.alerts import router as alerts
 from apps.api.auth import signed_in
 from apps.api.candidates import router as candidates
+from apps.api.checkpoints import router as checkpoints
 from apps.api.clocks import router as clocks
 from apps.api.detectors import router as detectors
 from apps.api.evaluations import router as evaluations
@@ -62,6 +63,7 @@ api.add_router("", incidents, tags=["incidents"])
 api.add_router("", incident_acts, tags=["incidents"])
 api.add_router("", candidates, tags=["rollback"])
 api.add_router("", kept, tags=["logs"])
+api.add_router("", checkpoints, tags=["checkpoints"])
 api.add_router("", clocks, tags=["logs"])
 api.add_router("", detectors, tags=["detectors"])
 api.add_router("", evaluations, tags=["evaluations"])

@@ -12,7 +12,6 @@ from ninja import Query, Router, Schema
 from apps.api import shapes
 from apps.api.auth import needs
 from apps.api.lookup import Attempt, Rank, capped, run_of
-from apps.checkpoints import store as checkpoints
 from apps.core.errors import AppError
 from apps.core.http import json_response
 from apps.core.records import Severity
@@ -32,8 +31,6 @@ MAX_KEYS = 20
 MAX_STEP = 2**62
 MAX_RANK = 2**31 - 1
 MAX_MISSING = 10_000
-MAX_FILES = 64
-"""Larger inventories are only counted in a list of checkpoints."""
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -253,28 +250,3 @@ def get_ranks(request: HttpRequest, key: str, attempt: Attempt | None = None) ->
 
 def _severity_name(value: int | None) -> str | None:
     return Severity(value).name.lower() if value else None
-
-
-@router.get(
-    "/runs/{key}/checkpoints", response=shapes.CheckpointList, summary="Checkpoints by step"
-)
-def get_checkpoints(request: HttpRequest, key: str) -> HttpResponse:
-    items = [
-        {
-            "attempt": c.attempt,
-            "step": c.step,
-            "path": c.path,
-            "saved_at_ns": c.saved_at_ns,
-            "save_s": c.save_s,
-            "file_count": c.file_count,
-            "files": c.files if c.file_count <= MAX_FILES else {},
-            "bytes": c.bytes,
-            "framework": c.framework,
-            "level": c.level,
-            "complete": c.complete,
-            "findings": [f.as_json() for f in c.findings],
-            "checked_at_ns": c.checked_at_ns,
-        }
-        for c in checkpoints.checkpoints(run_of(key).id)
-    ]
-    return json_response({"items": items})

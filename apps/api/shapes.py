@@ -159,26 +159,6 @@ class RankList(Schema):
     missing_count: int
 
 
-class CheckpointOut(Schema):
-    attempt: int
-    step: int
-    path: str
-    saved_at_ns: int
-    save_s: float | None
-    file_count: int
-    files: dict[str, int]
-    bytes: int
-    framework: str
-    level: str
-    complete: bool
-    findings: list[dict[str, Any]]
-    checked_at_ns: int | None
-
-
-class CheckpointList(Schema):
-    items: list[CheckpointOut]
-
-
 class EvidenceOut(Schema):
     text: str
     weight: int

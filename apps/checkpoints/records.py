@@ -9,7 +9,7 @@ from enum import StrEnum
 from apps.checkpoints.domain import inventory
 from apps.checkpoints.domain.codes import CheckpointFinding, Level
 from apps.checkpoints.domain.inventory import Inventory
-from apps.checkpoints.domain.lifecycle import PRESENT, State
+from apps.checkpoints.domain.lifecycle import Standing, State, standing
 from apps.checkpoints.domain.places import Tier
 
 Packed = bytes
@@ -20,8 +20,8 @@ Place = tuple[int, int]
 def is_complete(state: State, level: Level, findings: Iterable[CheckpointFinding]) -> bool:
     """Whether a checkpoint may be offered for a restore: it is there, its marker was seen (a word
     of its writer alone is not enough), and nothing fatal was found."""
-    seen = state in PRESENT and level is not Level.LISTED
-    return seen and not any(f.fatal for f in findings)
+    hurt = any(f.fatal for f in findings)
+    return standing(state, level, hurt=hurt) is Standing.COMPLETE
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,11 @@ class CheckpointInfo:
     why: str = ""
     look: Look | None = None
     source: str = "http"
+
+    @property
+    def standing(self) -> Standing:
+        """What it is worth in one word."""
+        return standing(self.state, Level(self.level), hurt=bool(self.fatal))
 
     @property
     def place(self) -> Place:
@@ -158,6 +163,11 @@ class Copy:
     findings: tuple[CheckpointFinding, ...]
     bytes: int | None
     seen_at_ns: int | None
+
+    @property
+    def standing(self) -> Standing:
+        """What this copy is worth in one word."""
+        return standing(self.state, self.level, hurt=any(f.fatal for f in self.findings))
 
     @property
     def complete(self) -> bool:

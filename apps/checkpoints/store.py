@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import zstandard
+from django.db.models import Case, F, Value, When
 
 from apps.checkpoints.domain import inventory
 from apps.checkpoints.domain.codes import CheckpointFinding, Code
@@ -23,12 +24,22 @@ MAX_METADATA_BYTES = 8 * 1024 * 1024
 """A larger `.metadata` file is not kept: 8 MiB hold about 50,000 chunks."""
 
 _MAX_BIGINT = 2**63 - 1
+_NO_FILES = inventory.pack({})
 
 
 def checkpoints(run_id: int, *, limit: int = MAX_LISTED) -> list[CheckpointInfo]:
     """The newest checkpoints of a run, ordered by attempt and step. -- uses the primary key"""
     rows = Checkpoint.objects.filter(run_id=run_id).order_by("-attempt", "-step")
     return [_info(row) for row in rows[: min(limit, MAX_LISTED)]][::-1]
+
+
+def outlines(run_id: int, *, files: int = 0) -> list[CheckpointInfo]:
+    """The same; inventories of more than so many files are left empty: those of a thousand
+    checkpoints of a thousand ranks weigh 100 MB. -- uses the primary key"""
+    few = Case(When(file_count__lte=files, then=F("files")), default=Value(_NO_FILES))
+    rows = Checkpoint.objects.filter(run_id=run_id).order_by("-attempt", "-step").defer("files")
+    found = rows.annotate(few_files=few)[:MAX_LISTED]
+    return [_info(row, row.few_files) for row in found][::-1]
 
 
 def newest_complete(run_ids: Collection[int]) -> dict[int, CheckpointInfo]:
@@ -243,14 +254,14 @@ def _look(row: Checkpoint) -> Look | None:
     return Look(row.seen_at_ns, read, total, tuple(row.unchecked), row.content_digest)
 
 
-def _info(row: Checkpoint) -> CheckpointInfo:
+def _info(row: Checkpoint, files: bytes | None = None) -> CheckpointInfo:
     return CheckpointInfo(
         attempt=row.attempt,
         step=row.step,
         path=row.path,
         saved_at_ns=row.saved_at_ns,
         save_s=row.save_s,
-        packed_files=bytes(row.files),
+        packed_files=bytes(row.files if files is None else files),
         file_count=row.file_count,
         bytes=row.stated_bytes,
         digest=row.inventory_digest,

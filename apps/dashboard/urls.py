@@ -7,6 +7,7 @@ from apps.dashboard import (
     views,
     views_alerts,
     views_channels,
+    views_checkpoints,
     views_detectors,
     views_evaluations,
     views_incident,
@@ -82,7 +83,17 @@ urlpatterns = [
     path("runs/<str:key>/logs/matrix", views_logs.matrix, name="log_matrix"),
     path("runs/<str:key>/logs/download", views_logs.download, name="log_download"),
     path("runs/<str:key>/attempts/", views_run.attempts, name="attempts"),
-    path("runs/<str:key>/checkpoints/", views_run.checkpoints, name="checkpoints"),
+    path("runs/<str:key>/checkpoints/", views_checkpoints.checkpoints, name="checkpoints"),
+    path(
+        "runs/<str:key>/checkpoints/<int:attempt>/<int:step>/",
+        views_checkpoints.checkpoint,
+        name="checkpoint",
+    ),
+    path(
+        "runs/<str:key>/checkpoints/<int:attempt>/<int:step>/marks/",
+        views_checkpoints.mark,
+        name="checkpoint_mark",
+    ),
     path("runs/<str:key>/retention/", views_retention.plan, name="retention"),
     path("projects/<path:project>/evaluations/", views_evaluations.project_suites, name="suites"),
     path(

@@ -1,4 +1,4 @@
-"""Pages of one run: flight deck, checkpoints, tables."""
+"""Pages of one run: flight deck, attempts, tables."""
 
 from __future__ import annotations
 
@@ -13,19 +13,16 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from apps.checkpoints import store as checkpoint_store
 from apps.core.clock import now_ns
 from apps.core.http import json_response
 from apps.dashboard import attempts as side_by_side
 from apps.dashboard import curves as cv
-from apps.dashboard import evaluations
 from apps.dashboard import flight as words
 from apps.dashboard import series as shown_series
 from apps.dashboard.access import incident_in, may_operate, run_of
 from apps.dashboard.deck import DeckAsk, deck
 from apps.dashboard.heatmap import lines as heatmap_lines
 from apps.dashboard.views import number
-from apps.ingest.wandb import artifacts_store
 from apps.metrics import heatmap
 from apps.metrics import store as metrics
 from apps.metrics.records import LayerQuery
@@ -128,17 +125,6 @@ def attempts(request: HttpRequest, key: str) -> HttpResponse:
         "pairing": pairing,
     }
     return render(request, "runs/attempts.html", context)
-
-
-@require_safe
-def checkpoints(request: HttpRequest, key: str) -> HttpResponse:
-    """Checkpoints by step, newest first, and the W&B artifacts that they were logged as."""
-    info = run_of(key)
-    items = sorted(checkpoint_store.checkpoints(info.id), key=lambda c: (-c.step, -c.attempt))
-    logged = artifacts_store.by_checkpoint(info.id)
-    rows = [(c, logged.get((c.attempt, c.step), [])) for c in items]
-    context = {"run": info, "rows": rows, "scores": evaluations.beside(info.id)}
-    return render(request, "runs/checkpoints.html", context)
 
 
 @require_safe

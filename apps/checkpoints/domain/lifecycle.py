@@ -30,6 +30,22 @@ class State(StrEnum):
     LOST = "lost"
 
 
+class Standing(StrEnum):
+    """What a checkpoint is worth in one word.
+
+    complete: it may be restored. damaged: it is there, and something forbids it. unseen: only a
+    word of its writer says that it is there.
+    """
+
+    COMPLETE = "complete"
+    DAMAGED = "damaged"
+    UNSEEN = "unseen"
+    UNDER_WAY = "under_way"
+    FAILED = "save_failed"
+    DELETED = "deleted"
+    LOST = "lost"
+
+
 class Event(StrEnum):
     """What can happen to a checkpoint. written: files without a marker were seen."""
 
@@ -46,6 +62,11 @@ PRESENT: Final = frozenset((State.COMMITTED, State.VERIFIED))
 """What may be restored, if nothing fatal was found in it."""
 OPEN: Final = frozenset((State.REQUESTED, State.COMMITTING))
 GONE: Final = frozenset((State.DELETED, State.LOST))
+_ENDS: Final = {
+    State.FAILED: Standing.FAILED,
+    State.DELETED: Standing.DELETED,
+    State.LOST: Standing.LOST,
+}
 
 _OPEN_MOVES: Final = {
     Event.WRITTEN: State.COMMITTING,
@@ -95,6 +116,17 @@ def event_of(level: Level, *, hurt: bool) -> Event:
     if level is Level.LISTED:
         return Event.WRITTEN if hurt else Event.COMMITTED
     return Event.COMMITTED if level is Level.COMMITTED else Event.VERIFIED
+
+
+def standing(state: State, level: Level, *, hurt: bool) -> Standing:
+    """What a checkpoint is worth. hurt: something fatal was found in it."""
+    if state in OPEN:
+        return Standing.UNDER_WAY
+    if state not in PRESENT:
+        return _ENDS[state]
+    if hurt:
+        return Standing.DAMAGED
+    return Standing.UNSEEN if level is Level.LISTED else Standing.COMPLETE
 
 
 def level_after(known: Level, seen: Level, *, whole: bool) -> Level:

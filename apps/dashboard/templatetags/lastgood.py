@@ -34,6 +34,13 @@ TONES = {
     "resolved": ("ok", "ok", "Resolved"),
     "done": ("ok", "ok", "Done"),
     "cancelled": ("flag", "muted", "Taken back"),
+    "complete": ("ok", "ok", "Complete"),
+    "damaged": ("octagon", "critical", "Damaged"),
+    "unseen": ("info", "muted", "Said, not seen"),
+    "under_way": ("clock", "run", "Being saved"),
+    "save_failed": ("octagon", "critical", "Save failed"),
+    "deleted": ("minus", "muted", "Deleted"),
+    "lost": ("triangle", "critical", "Lost"),
 }
 """word -> (icon, tone, text): severity and state are shape + word + colour, never colour alone."""
 

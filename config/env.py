@@ -77,6 +77,16 @@ TABLE: tuple[Setting, ...] = (
     Setting("CHECKPOINT_SCAN_MEMORY_BYTES", "int", "2147483648", "Most memory of one look."),
     Setting("CHECKPOINT_SCAN_BYTES_S", "int", "100000000", "Bytes a second a look reads; 0: any."),
     Setting("CHECKPOINT_HASH_BYTES_S", "int", "200000000", "Bytes a second a full hash reads."),
+    Setting(
+        "CHECKPOINT_DELETE_ROOTS",
+        "str",
+        "",
+        "Folders under which the rules of retention may delete, as CHECKPOINT_ROOTS; unset: none.",
+    ),
+    Setting(
+        "CHECKPOINT_DELETES_PER_HOUR", "int", "60", "Most checkpoints deleted an hour; 0: any."
+    ),
+    Setting("CHECKPOINT_DELETE_FILES_S", "int", "100", "Most files deleted a second; 0: any."),
     Setting("ALERT_RECIPIENTS", "str", "", "Comma-separated mail addresses of the on-call people."),
     Setting(
         "ALERT_TARGETS",

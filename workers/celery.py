@@ -74,6 +74,7 @@ app.conf.update(
     # must not wait for either.
     task_routes={
         Job.EVALUATIONS_WORK.value: {"queue": EVALUATION_QUEUE},
+        Job.CHECKPOINTS_EXPIRE.value: {"queue": STORAGE_QUEUE},
         Job.CHECKPOINTS_SCAN.value: {"queue": STORAGE_QUEUE},
     },
     worker_hijack_root_logger=False,

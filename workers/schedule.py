@@ -59,6 +59,11 @@ SCHEDULE = (
         "sends every storage root that is due to the storage worker; nothing else looks there",
     ),
     Periodic(
+        Job.CHECKPOINTS_EXPIRE,
+        600.0,
+        "plans and carries out what the rules of retention delete; the disk would fill up",
+    ),
+    Periodic(
         Job.ROLLBACKS_SYNC,
         60.0,
         "writes or removes order files where a process died between its commit and the file; one "

@@ -27,8 +27,8 @@ class RetentionRule(models.Model):
 class CheckpointDeletion(models.Model):
     """How far the deletion of a checkpoint is (domain/deletion.py). One row, the last decision.
 
-    due_ns: not before. message: what the storage said, or who took it back. changed_by: a person,
-    or "system" for the rules.
+    due_ns: not before. places: the addresses that are deleted, once it has begun. message: what
+    the storage said, or who took it back. changed_by: a person, or "lastgood" for the rules.
     """
 
     pk = models.CompositePrimaryKey("run_id", "attempt", "step")
@@ -41,6 +41,7 @@ class CheckpointDeletion(models.Model):
     changed_at_ns = models.BigIntegerField()
     changed_by = models.CharField(max_length=200)
     size_bytes = models.BigIntegerField()
+    places = models.JSONField(default=list)
     message = models.TextField(blank=True)
 
     class Meta:

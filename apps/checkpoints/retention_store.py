@@ -48,6 +48,7 @@ class Deletion:
     changed_by: str
     size_bytes: int
     message: str = ""
+    places: tuple[str, ...] = ()
 
     @property
     def key(self) -> Key:
@@ -182,6 +183,7 @@ def save(deletions: Collection[Deletion]) -> None:
             changed_by=one.changed_by[:200],
             size_bytes=one.size_bytes,
             message=one.message,
+            places=list(one.places),
         )
         for one in deletions
     ]
@@ -192,6 +194,7 @@ def save(deletions: Collection[Deletion]) -> None:
         update_fields=[
             "state", "planned_at_ns", "due_ns", "changed_at_ns", "changed_by", "size_bytes",
             "message",
+            "places",
         ],
     )  # fmt: skip
 
@@ -230,4 +233,5 @@ def _deletion(row: CheckpointDeletion) -> Deletion:
         changed_by=row.changed_by,
         size_bytes=row.size_bytes,
         message=row.message,
+        places=tuple(row.places),
     )

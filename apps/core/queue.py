@@ -13,6 +13,7 @@ class Job(StrEnum):
 
     ALERTS_DIGEST = "alerts.digest"
     ALERTS_SEND = "alerts.send"
+    CHECKPOINTS_EXPIRE = "checkpoints.expire"
     CHECKPOINTS_RECHECK = "checkpoints.recheck"
     CHECKPOINTS_SCAN = "checkpoints.scan"
     CHECKPOINTS_SCAN_DUE = "checkpoints.scan_due"

@@ -25,6 +25,7 @@ FOLDED = 3
 """So many checkpoints in a row that are not kept are one line."""
 COUNTS = ("last", "hourly", "daily", "weekly", "monthly", "yearly", "best", "min_kept")
 STEPS = ("every_steps", "unit_steps")
+DONE_SHOWN = 50
 HOUR_NS = HOUR_S * 10**9
 MIN_AGE_H = 0.1
 """What is younger stands at the edge: a log axis has no 0."""
@@ -79,6 +80,17 @@ class Group:
         return self.rows[-1]
 
     @property
+    def waiting(self) -> int:
+        """How many wait for their deletion."""
+        return sum(row.waits for row in self.rows)
+
+    @property
+    def due_ns(self) -> int:
+        """When the first of those goes; 0 if none waits."""
+        due = [row.deletion.due_ns for row in self.rows if row.deletion and row.waits]
+        return min(due, default=0)
+
+    @property
     def size_bytes(self) -> int:
         """Of all of them."""
         return sum(row.decision.held.size_bytes for row in self.rows)
@@ -92,6 +104,12 @@ def groups(found: Outlook) -> list[Group]:
         members = tuple(together)
         grouped += [Group((row,)) for row in members] if keep else [Group(members)]
     return grouped
+
+
+def done(found: Outlook) -> list[Deletion]:
+    """Deletions that ended or go on, the last change first."""
+    ended = [one for one in found.deletions.values() if one.state is not State.WAITING]
+    return sorted(ended, key=lambda one: one.changed_at_ns, reverse=True)[:DONE_SHOWN]
 
 
 def presets(rhythm: Rhythm | None) -> Mapping[str, Rules]:

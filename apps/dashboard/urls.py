@@ -112,6 +112,16 @@ urlpatterns = [
         views_evaluations.cancel,
         name="evaluation_cancel",
     ),
+    path(
+        "runs/<str:key>/retention/<int:attempt>/<int:step>/keep/",
+        views_retention.take_back,
+        name="retention_keep",
+    ),
+    path(
+        "runs/<str:key>/retention/<int:attempt>/<int:step>/again/",
+        views_retention.try_again,
+        name="retention_again",
+    ),
     path("runs/<str:key>/siblings/", views_siblings.siblings, name="siblings"),
     path("runs/<str:key>/planned/", views_planned.planned, name="planned"),
     path(

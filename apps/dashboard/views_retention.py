@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST
 
-from apps.checkpoints import retention
+from apps.checkpoints import deleting, retention
 from apps.checkpoints.domain.retention import Rules, in_words
 from apps.core.clock import now_ns
 from apps.core.errors import AppError
 from apps.dashboard import retention as page
-from apps.dashboard.access import actor, may_administer, may_operate, operating, run_of
+from apps.dashboard.access import (
+    actor,
+    administering,
+    may_administer,
+    may_operate,
+    operating,
+    run_of,
+)
 from apps.rollbacks import keeping
 from apps.runs.records import RunInfo
 
@@ -52,6 +60,33 @@ def _changed(request: HttpRequest, run: RunInfo) -> HttpResponse:
     return redirect("retention", run.key)
 
 
+@require_POST
+@operating
+def take_back(request: HttpRequest, key: str, attempt: int, step: int) -> HttpResponse:
+    """Keeps a checkpoint that waits for its deletion."""
+    run, place = run_of(key), (attempt, step)
+    reason = request.POST.get("reason", "")[:500]
+    try:
+        deleting.take_back(run.id, place, actor=actor(request), reason=reason, now_ns=now_ns())
+    except AppError as error:
+        return _page(request, run, error=error)
+    messages.success(request, f"Step {step:,} stays: it is pinned now.", extra_tags="ok")
+    return redirect("retention", run.key)
+
+
+@require_POST
+@administering
+def try_again(request: HttpRequest, key: str, attempt: int, step: int) -> HttpResponse:
+    """Plans a deletion that was refused once more."""
+    run = run_of(key)
+    try:
+        deleting.try_again(run.id, (attempt, step), actor=actor(request), now_ns=now_ns())
+    except AppError as error:
+        return _page(request, run, error=error)
+    messages.success(request, f"Step {step:,} is deleted in a day.", extra_tags="ok")
+    return redirect("retention", run.key)
+
+
 def _page(
     request: HttpRequest,
     run: RunInfo,
@@ -62,11 +97,13 @@ def _page(
     found = retention.outlook(run, keeping.guards(run.id, now), now, tried)
     context: dict[str, Any] = {
         "run": run,
+        "done": page.done(found),
+        "nowhere": found.said.deletes and not settings.CHECKPOINT_DELETE_ROOTS,
         "found": found,
         "groups": page.groups(found),
         "picture": page.picture(found, now),
         "words": in_words(found.rules),
-        "form": request.POST if error else page.form(found.rules),
+        "form": request.POST if error and "act" in request.POST else page.form(found.rules),
         "figure": page.forecast_figure(found.days),
         "caption": page.caption(found),
         "weeks": found.days[::7],

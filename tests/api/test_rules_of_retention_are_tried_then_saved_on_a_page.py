@@ -3,9 +3,10 @@
 import pytest
 
 from apps.accounts import store as accounts
-from apps.checkpoints import marks, retention
+from apps.checkpoints import deleting, marks, retention
 from apps.checkpoints.domain.retention import Rules
 from apps.core.clock import now_ns
+from apps.rollbacks import keeping
 from apps.runs import store as runs
 from tests import retention_samples
 
@@ -48,7 +49,7 @@ def test_a_preset_is_tried_by_its_address(reader, run):
 
 def test_rules_are_saved_with_who_and_why(operator, run):
     answer = operator.post(PAGE, {**LAST_THREE, "reason": "the disk is full"}, follow=True)
-    assert b"Nothing is deleted within the next 24 hours" in answer.content
+    assert b"Saved." in answer.content
     assert (rules().rules.last, rules().changed_by, rules().deletes) == (3, "ada", False)
     (line,) = [one for one in accounts.audit_rows(5) if "retention" in one.action]
     assert (line.actor, line.reason) == ("user:ada", "the disk is full")
@@ -111,3 +112,29 @@ def test_a_run_without_checkpoints_has_a_page(operator):
     page = operator.get(PAGE).content.decode()
     assert "no checkpoint that lies on a storage" in page
     assert "Three intervals between saves are needed" in page
+
+
+def test_deleting_is_switched_on_by_administrators_only(client, run):
+    from django.contrib.auth.models import User
+
+    client.force_login(User.objects.create_user("olga", is_staff=True))
+    assert b'name="deletes"' not in client.get(PAGE).content
+    assert client.post(PAGE, {**LAST_THREE, "deletes": "yes"}).status_code == 400
+    assert not rules().deletes
+
+
+def test_a_planned_deletion_is_taken_back_on_the_page(operator, run):
+    page = operator.post(PAGE, {**LAST_THREE, "deletes": "yes"}, follow=True).content
+    assert b"Nothing can be deleted" in page
+    deleting.plan_all(keeping.guards, now_ns())
+    page = operator.get(PAGE).content.decode()
+    assert "7 wait to be deleted, the first " in page
+    assert "in 23 h 59 min" in page
+    back = operator.post(
+        f"{PAGE}0/200/keep/", {"reason": "the paper"}, follow=True
+    ).content.decode()
+    assert "Step 200 stays: it is pinned now." in back
+    assert "Pinned by ada: the paper" in back
+    assert "taken back" in back
+    assert operator.post(f"{PAGE}0/900/keep/").status_code == 404
+    assert operator.post(f"{PAGE}0/300/again/").status_code == 409

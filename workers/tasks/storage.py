@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from apps.checkpoints import scanning
+from apps.checkpoints import deleting, scanning
+from apps.core.clock import now_ns
 from apps.core.queue import Job
+from apps.rollbacks import keeping
+
+EXPIRE_S = 120.0
+"""Scans of roots wait behind it."""
 
 
 @shared_task(name=Job.CHECKPOINTS_SCAN_DUE.value)
@@ -19,3 +24,10 @@ def scan_due() -> int:
 def scan(root_id: int) -> None:
     """Look at one root."""
     scanning.scan(root_id)
+
+
+@shared_task(name=Job.CHECKPOINTS_EXPIRE.value)
+def expire() -> int:
+    """Plan what the rules of retention delete, and delete what has waited long enough; how many."""
+    deleting.plan_all(keeping.guards, now_ns())
+    return deleting.carry_out(keeping.guards, now_ns(), EXPIRE_S).deleted

@@ -7,6 +7,8 @@ from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Final
 
+from apps.checkpoints.domain.inventory import Listed
+from apps.checkpoints.domain.tree import FileStat, Tree
 from apps.core.errors import Conflict
 from apps.core.words import many
 
@@ -63,13 +65,13 @@ def moved(before: State, after: State) -> State:
 
 
 def objection(
-    registered: Mapping[str, int], found: Mapping[str, int], *, begun: bool
+    registered: Mapping[str, Listed], found: Tree, *, looked_at_ns: int, begun: bool
 ) -> str | None:
     """Why a checkpoint must not be deleted, in words; None if it may.
 
-    registered, found: name -> bytes, relative to its directory. Only what is exactly the
-    registered checkpoint is deleted: another file, or another size, means that somebody else
-    writes there. begun: a deletion that was cut short goes on, so files may be gone.
+    Only what is exactly the registered checkpoint is deleted: another file, another size or stamp,
+    or a file written after the last look means that somebody else writes there. begun: a deletion
+    that was cut short goes on, so files may be gone.
     """
     if not registered:
         return "nobody listed its files, so what lies there cannot be told from anything else"
@@ -82,10 +84,19 @@ def objection(
     gone = sorted(registered.keys() - found.keys())
     if gone and not begun:
         return f"{many(len(gone), 'registered file')} not there: {_named(gone)}"
-    other = [name for name in sorted(found) if found[name] != registered[name]]
+    other = [name for name in sorted(found) if _differs(registered[name], found[name])]
     if other:
-        return f"{many(len(other), 'file')} of another size than registered: {_named(other)}"
+        return f"{many(len(other), 'file')} not as registered: {_named(other)}"
+    late = [name for name in sorted(found) if (found[name].mtime_ns or 0) > looked_at_ns]
+    if late:
+        return f"{many(len(late), 'file')} written after the last look: {_named(late)}"
     return None
+
+
+def _differs(registered: Listed, found: FileStat) -> bool:
+    pairs = ((registered.mtime_ns, found.mtime_ns), (registered.etag, found.etag))
+    stamped = any(a is not None and b is not None and a != b for a, b in pairs)
+    return registered.size != found.size or stamped
 
 
 def safe_name(name: str) -> bool:

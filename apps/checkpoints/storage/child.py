@@ -12,11 +12,12 @@ import sys
 import threading
 from collections.abc import Callable
 
-from apps.checkpoints.storage import hash_work, scan_work
+from apps.checkpoints.storage import erase_work, hash_work, scan_work
 from apps.checkpoints.storage.process import OUT_OF_MEMORY
 from apps.checkpoints.storage.protocol import (
     Answer,
     Done,
+    EraseAsk,
     HashAsk,
     Order,
     decode_order,
@@ -38,6 +39,8 @@ def main() -> None:
     try:
         if isinstance(order.ask, HashAsk):
             hash_work.run(order.ask, say)
+        elif isinstance(order.ask, EraseAsk):
+            erase_work.run(order.ask, say)
         else:
             scan_work.run(order.ask, say)
         say(Done())

@@ -38,7 +38,27 @@ class HashAsk(msgspec.Struct, frozen=True, tag="hash"):
     files: dict[str, int]
 
 
-Ask = ScanAsk | HashAsk
+class EraseAsk(msgspec.Struct, frozen=True, tag="erase"):
+    """Delete one checkpoint, exactly as registered, or only say what speaks against it.
+
+    files: name below the target -> how it was registered; nothing else is deleted. alone: the
+    target is the folder around its one file, whatever else lies there. within: folders of the file
+    system, one of which it must really lie in. looked_at_ns: nothing may have been written since.
+    begun: files may be gone already. only_look: nothing is deleted. files_s: how many a second,
+    0: any number.
+    """
+
+    target: Target
+    files: dict[str, FileSeen]
+    alone: bool
+    within: tuple[str, ...]
+    looked_at_ns: int
+    begun: bool
+    only_look: bool
+    files_s: int
+
+
+Ask = ScanAsk | HashAsk | EraseAsk
 
 
 class RoomSeen(msgspec.Struct, frozen=True, tag="room"):
@@ -134,6 +154,18 @@ class Progress(msgspec.Struct, frozen=True, tag="progress"):
     bytes: int
 
 
+class Objected(msgspec.Struct, frozen=True, tag="objected"):
+    """Why a checkpoint is not deleted, or not to its end."""
+
+    reason: str
+
+
+class Erased(msgspec.Struct, frozen=True, tag="erased"):
+    """So many files were deleted, the last of them too."""
+
+    files: int
+
+
 class Failed(msgspec.Struct, frozen=True, tag="failed"):
     """The root cannot be looked at. gone: it is not there."""
 
@@ -155,6 +187,8 @@ Answer = (
     | FileHashed
     | FileLost
     | Progress
+    | Objected
+    | Erased
     | Failed
     | Done
 )

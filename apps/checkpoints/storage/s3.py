@@ -56,7 +56,7 @@ class S3Folder:
     ) -> None:
         self._bucket = bucket
         self._prefix = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
-        self._store = _store(bucket, access)
+        self._store = client(bucket, access)
         self._pace = pace or Pace(0)
 
     def listing(self, bounds: Bounds | None = None) -> Listing:
@@ -68,7 +68,7 @@ class S3Folder:
 
         limits = bounds or Bounds()
         taken = Taken(limits, time.monotonic() + limits.seconds)
-        with _trouble(self._bucket, "list"), _odd_keys(taken):
+        with trouble(self._bucket, "list"), _odd_keys(taken):
             for page in obstore.list(self._store, self._prefix or None, chunk_size=PAGE):
                 for meta in page:
                     if taken.full(time.monotonic()):
@@ -96,7 +96,7 @@ class S3Folder:
         import obstore
         from obstore.exceptions import GenericError
 
-        with _trouble(self._bucket, f"read {key}"):
+        with trouble(self._bucket, f"read {key}"):
             try:
                 if start >= 0:
                     return bytes(obstore.get_range(self._store, key, start=start, length=length))
@@ -119,7 +119,7 @@ class S3Folder:
 
 
 @contextmanager
-def _trouble(bucket: str, doing: str) -> Iterator[None]:
+def trouble(bucket: str, doing: str) -> Iterator[None]:
     """Raises BucketTrouble for what the client says, FileNotFoundError for what is not there."""
     from obstore.exceptions import BaseError
 
@@ -160,7 +160,8 @@ def _parents(name: str) -> Iterator[str]:
         yield name
 
 
-def _store(bucket: str, access: S3Access) -> S3Store:
+def client(bucket: str, access: S3Access) -> S3Store:
+    """The client of one bucket; nothing is asked of it yet."""
     from obstore.store import S3Store
 
     given = {

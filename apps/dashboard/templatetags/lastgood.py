@@ -182,6 +182,19 @@ def ago(context: template.Context, time_ns: int | None) -> str | SafeString:
     return _time(time_ns, f"{duration(past)} ago", "ago")
 
 
+@register.simple_tag(takes_context=True)
+def until(context: template.Context, time_ns: int) -> SafeString:
+    """How long after the page's `now_ns`: "in 23 h 10 min"; "now" once it is due."""
+    left = (time_ns - context["now_ns"]) / 1e9
+    moment = datetime.fromtimestamp(time_ns / 1e9, UTC)
+    return format_html(
+        '<time datetime="{}" title="{} UTC">{}</time>',
+        moment.isoformat(timespec="seconds"),
+        moment.strftime("%Y-%m-%d %H:%M:%S"),
+        f"in {duration(left)}" if left > 0 else "now",
+    )
+
+
 @register.simple_tag
 def sparkline(values: Sequence[float | None]) -> SafeString:
     """A small curve as SVG; None and non-finite values break it."""

@@ -3,7 +3,9 @@
 A pickle is a program. `pickle.Unpickler` runs it even with a strict `find_class`: it calls what
 was found, sets attributes, and grows its memo to any index the file names. This reader knows only
 the opcodes that DCP's metadata can need, builds plain containers and inert nodes, and refuses
-everything else with its byte offset. Time and memory grow linearly with the input.
+everything else with its byte offset. Time grows linearly with the input. Memory need not: whoever
+reads may fold what was built into less at once, and only values that may be asked for again are
+remembered.
 Source of the opcodes: the standard library's `pickletools`. The allow list: `dcp_metadata`.
 """
 
@@ -14,10 +16,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from apps.core.errors import BadPayload
 
 MAX_STACK = 100_000
 _KEY_TYPES = (str, int, float, bytes, type(None))
+_LONG_BINGET, _MEMOIZE = ord("j"), b"\x94"
+_LOW_INDEXES = 256
+_WINDOW_BYTES = 4 * 1024 * 1024
 _INT = struct.Struct("<i")
 _UINT2 = struct.Struct("<H")
 _UINT4 = struct.Struct("<I")
@@ -59,16 +66,34 @@ class Node:
         self.state: Any = None
 
 
-class _Machine:
-    __slots__ = ("allowed", "data", "done", "globals", "marks", "memo", "pos", "stack")
+class Folding:
+    """Makes less of what was read, while it is read. This one keeps everything as it is."""
 
-    def __init__(self, data: bytes, allowed: Callable[[str, str], bool]) -> None:
+    def node(self, node: Node) -> Any:
+        """What stands for a node from now on; called when it was made and when it got its state."""
+        return node
+
+    def pairs(self, target: dict[Any, Any], pairs: list[Any]) -> list[Any]:
+        """Which of the keys and values, one after the other, are stored in a dictionary."""
+        return pairs
+
+
+class _Machine:
+    __slots__ = (
+        *("allowed", "data", "done", "folding", "globals", "marks", "memo", "memoized", "pos"),
+        *("stack", "wanted"),
+    )
+
+    def __init__(self, data: bytes, allowed: Callable[[str, str], bool], folding: Folding) -> None:
         self.data = data
         self.allowed = allowed
+        self.folding = folding
         self.pos = 0
         self.stack: list[Any] = []
         self.marks: list[int] = []
         self.memo: dict[int, Any] = {}
+        self.memoized = 0
+        self.wanted = _wanted(data)
         self.globals: dict[str, Global] = {}
         self.done = False
 
@@ -131,7 +156,24 @@ class _Machine:
         if not isinstance(function, Global) or not isinstance(args, tuple):
             raise TypeError("a call without an allowed name")
         ordered = function.name == "collections.OrderedDict"
-        self.stack.append({} if ordered else Node(function.name, args))
+        self.stack.append({} if ordered else self.folding.node(Node(function.name, args)))
+
+
+def _wanted(data: bytes) -> bytearray:
+    """Index of a memoized value -> whether an opcode of the file may ask for it again.
+
+    Every byte that could be the opcode is taken for one: that keeps too much, never too little.
+    Low indexes are kept always. A pickle memoizes each value it writes and asks for few of them.
+    """
+    wanted = bytearray(b"\x01" * _LOW_INDEXES) + bytearray(data.count(_MEMOIZE))
+    for begin in range(0, len(data), _WINDOW_BYTES):
+        window = np.frombuffer(data, np.uint8, min(_WINDOW_BYTES + 4, len(data) - begin), begin)
+        at = np.flatnonzero(window[:-4] == _LONG_BINGET)
+        index = np.zeros(len(at), np.int64)
+        for byte in range(4):
+            index += window[at + 1 + byte].astype(np.int64) << (8 * byte)
+        np.frombuffer(wanted, np.uint8)[index[index < len(wanted)]] = 1
+    return wanted
 
 
 Handler = Callable[[_Machine], None]
@@ -216,6 +258,7 @@ def _setitems(m: _Machine) -> None:
 
 def _store(m: _Machine, pairs: list[Any]) -> None:
     target = _top(m, dict)
+    pairs = m.folding.pairs(target, pairs)
     keys = pairs[::2]
     if len(pairs) % 2 or not all(isinstance(key, (Node, *_KEY_TYPES)) for key in keys):
         # A tuple as a key is refused: hashing a deeply nested one overflows the C stack.
@@ -242,7 +285,9 @@ def _text_global(m: _Machine) -> None:
 
 def _build_state(m: _Machine) -> None:
     state = m.pop()
-    _top(m, Node).state = state
+    node = _top(m, Node)
+    node.state = state
+    m.stack[-1] = m.folding.node(node)
 
 
 def _get(index: Callable[[_Machine], int]) -> Handler:
@@ -251,7 +296,9 @@ def _get(index: Callable[[_Machine], int]) -> Handler:
 
 def _put(index: Callable[[_Machine], int]) -> Handler:
     def handler(m: _Machine) -> None:
-        m.memo[index(m)] = m.stack[-1]
+        at = index(m)
+        m.memoized += at not in m.memo
+        m.memo[at] = m.stack[-1]
 
     return handler
 
@@ -261,7 +308,9 @@ def _index4(m: _Machine) -> int:
 
 
 def _memoize(m: _Machine) -> None:
-    m.memo[len(m.memo)] = m.stack[-1]
+    if m.wanted[m.memoized]:
+        m.memo[m.memoized] = m.stack[-1]
+    m.memoized += 1
 
 
 _HANDLERS: dict[int, Handler] = {
@@ -303,22 +352,26 @@ _HANDLERS: dict[int, Handler] = {
     ord("r"): _put(_index4),
     0x94: _memoize,
 }
+_TABLE = [_HANDLERS.get(code) for code in range(256)]
 _DAMAGE = (IndexError, KeyError, TypeError, ValueError, struct.error)
 
 
-def read_pickle(data: bytes, allowed: Callable[[str, str], bool]) -> Any:
+def read_pickle(
+    data: bytes, allowed: Callable[[str, str], bool], folding: Folding | None = None
+) -> Any:
     """The value the pickle describes: containers, numbers, text, `Global` and `Node`.
 
-    allowed(module, name): whether the pickle may name this. Raises PickleRefused for anything cut,
-    unknown or not allowed, and never any other error. Bytes after the end mark are ignored, as
-    pickle.load ignores them. Cost: about 0.5 us an opcode, 4 MB of a real file a second.
+    allowed(module, name): whether the pickle may name this. folding: what is made of nodes and
+    dictionaries while they are read. Raises PickleRefused for anything cut, unknown or not allowed,
+    and never any other error. Bytes after the end mark are ignored, as pickle.load ignores them.
     """
-    machine = _Machine(data, allowed)
+    machine = _Machine(data, allowed, folding or Folding())
     start = 0
     try:
         while not machine.done:
             start = machine.pos
-            handler = _HANDLERS.get(machine.uint1())
+            machine.pos = start + 1
+            handler = _TABLE[data[start]]
             if handler is None:
                 raise _unknown_opcode(data[start], start)
             handler(machine)

@@ -75,6 +75,7 @@ app.conf.update(
     task_routes={
         Job.EVALUATIONS_WORK.value: {"queue": EVALUATION_QUEUE},
         Job.CHECKPOINTS_EXPIRE.value: {"queue": STORAGE_QUEUE},
+        Job.CHECKPOINTS_HASH.value: {"queue": STORAGE_QUEUE},
         Job.CHECKPOINTS_SCAN.value: {"queue": STORAGE_QUEUE},
     },
     worker_hijack_root_logger=False,

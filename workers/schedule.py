@@ -64,6 +64,11 @@ SCHEDULE = (
         "plans and carries out what the rules of retention delete; the disk would fill up",
     ),
     Periodic(
+        Job.CHECKPOINTS_HASH_DUE,
+        60.0,
+        "sends full hashes that wait, or whose reader died, to the storage worker",
+    ),
+    Periodic(
         Job.ROLLBACKS_SYNC,
         60.0,
         "writes or removes order files where a process died between its commit and the file; one "

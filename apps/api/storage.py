@@ -8,8 +8,10 @@ from django.http import HttpRequest
 from ninja import Field, Router, Schema, Status
 
 from apps.api.auth import caller, needs
-from apps.api.lookup import run_of
-from apps.checkpoints import roots, roots_store
+from apps.api.errors import Missing
+from apps.api.lookup import Attempt, run_of
+from apps.checkpoints import hashes_store, hashing, roots, roots_store, store
+from apps.checkpoints.domain.places import place
 from apps.checkpoints.root_records import RootInfo, RootRule
 from apps.core.clock import now_ns
 from apps.core.plain import packed
@@ -152,3 +154,58 @@ def look(request: HttpRequest, number: Number) -> Status[dict[str, Any]]:
 )
 def rooms(request: HttpRequest, number: Number) -> dict[str, Any]:
     return {"items": [packed(room) for room in roots.known(number).rooms]}
+
+
+class ReadingOut(Schema):
+    """state: none (nobody asked), waiting, reading, done, failed, cancelled. digest: SHA-256 over
+    [name, bytes, sha256] of all files, once it is done."""
+
+    state: str
+    uri: str = ""
+    asked_by: str = ""
+    asked_at_ns: int | None = None
+    started_at_ns: int | None = None
+    ended_at_ns: int | None = None
+    bytes_done: int = 0
+    bytes_total: int = 0
+    digest: str = ""
+    message: str = ""
+    findings: list[dict[str, Any]] = Field(default_factory=list)
+
+
+HASH = "/runs/{key}/checkpoints/{attempt}/{step}/hash"
+
+
+def _read(key: str, attempt: int, step: int) -> dict[str, Any]:
+    run = run_of(key)
+    info = store.get(run.id, attempt, step)
+    if info is None:
+        raise Missing("no such checkpoint", where="step")
+    found = hashes_store.get(run.id, attempt, step, place(info.path))
+    return {"state": "none"} if found is None else packed(found)
+
+
+@router.get(HASH, response=ReadingOut, summary="How far the full hash of a checkpoint is")
+def get_hash(request: HttpRequest, key: str, attempt: Attempt, step: Number) -> dict[str, Any]:
+    return _read(key, attempt, step)
+
+
+@router.post(
+    HASH,
+    response={202: ReadingOut},
+    auth=needs("operate"),
+    summary="Read every byte of a checkpoint in the background",
+    description="One at a time, at CHECKPOINT_HASH_BYTES_S. 422 where it cannot be read. One that "
+    "failed or was cancelled goes on behind the last file that was read.",
+)
+def ask_hash(
+    request: HttpRequest, key: str, attempt: Attempt, step: Number
+) -> Status[dict[str, Any]]:
+    hashing.ask(run_of(key).id, attempt, step, caller(request), now_ns())
+    return Status(202, _read(key, attempt, step))
+
+
+@router.delete(HASH, response=ReadingOut, auth=needs("operate"), summary="Cancel a full hash")
+def cancel_hash(request: HttpRequest, key: str, attempt: Attempt, step: Number) -> dict[str, Any]:
+    hashing.cancel(run_of(key).id, attempt, step, caller(request), now_ns())
+    return _read(key, attempt, step)

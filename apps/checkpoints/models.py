@@ -253,8 +253,9 @@ class ScannedStep(models.Model):
 class ContentHash(models.Model):
     """The reading of all bytes of a checkpoint in one place, asked for and done.
 
-    files: packed, name -> [bytes, sha256] of the files that were read so far. before: the same of
-    an earlier reading, which this one is compared with.
+    files: packed (hashes_store.py): what was read of each file so far. before: the same of an
+    earlier reading, which this one is compared with. findings: of the last reading that ended, for
+    the sizes of inventory_digest. heard_at_ns: a reading that is silent for long has died.
     """
 
     pk = models.CompositePrimaryKey("run_id", "attempt", "step", "place_key")
@@ -274,6 +275,8 @@ class ContentHash(models.Model):
     files = models.BinaryField(default=bytes)
     before = models.BinaryField(default=bytes)
     digest = models.CharField(max_length=64, blank=True)
+    inventory_digest = models.CharField(max_length=64, blank=True, default="")
+    findings = models.JSONField(default=list)
     message = models.TextField(blank=True)
 
     class Meta:

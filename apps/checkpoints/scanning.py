@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from django.conf import settings
 
-from apps.checkpoints import copies_store, observing, roots_store
+from apps.checkpoints import copies_store, hashes_store, observing, roots_store
 from apps.checkpoints.domain.codes import Level
-from apps.checkpoints.domain.inventory import of_listing
+from apps.checkpoints.domain.inventory import digest, of_listing, sizes
 from apps.checkpoints.domain.places import Tier, key_of, place
 from apps.checkpoints.records import Copy, Observation
 from apps.checkpoints.records import Look as StorageLook
@@ -179,7 +179,8 @@ class _Scan:
             return
         uri = self._uri(seen.path)
         try:
-            observing.observe(run_id, _observation(seen, seen.step, uri, self.look))
+            observed = _observation(seen, seen.step, uri, self.look)
+            observing.observe(run_id, _with_content(run_id, observed))
             roots_store.keep(run_id, self.root.id, key_of(uri), seen.path, seen.fingerprint)
         except AppError as error:
             self.look.refused += 1
@@ -242,6 +243,12 @@ def _observation(seen: StepSeen, step: int, uri: str, look: Look) -> Observation
         findings=seen.findings,
         tier=_TIERS.get(Kind(look.kind)),
     )
+
+
+def _with_content(run_id: int, seen: Observation) -> Observation:
+    """With what a full hash found here: headers that are whole do not take that back."""
+    found = hashes_store.standing(run_id, seen.uri, digest(sizes(seen.inventory)))
+    return replace(seen, findings=(*seen.findings, *found)) if found else seen
 
 
 def _note_listing(look: Look, seen: ListingSeen) -> None:

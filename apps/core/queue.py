@@ -14,6 +14,8 @@ class Job(StrEnum):
     ALERTS_DIGEST = "alerts.digest"
     ALERTS_SEND = "alerts.send"
     CHECKPOINTS_EXPIRE = "checkpoints.expire"
+    CHECKPOINTS_HASH = "checkpoints.hash"
+    CHECKPOINTS_HASH_DUE = "checkpoints.hash_due"
     CHECKPOINTS_RECHECK = "checkpoints.recheck"
     CHECKPOINTS_SCAN = "checkpoints.scan"
     CHECKPOINTS_SCAN_DUE = "checkpoints.scan_due"

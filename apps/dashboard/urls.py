@@ -58,6 +58,7 @@ urlpatterns = [
         name="incident_export",
     ),
     path("storage/", views_storage.storage, name="storage"),
+    path("runs/<str:key>/storage/", views_storage.of_run, name="roots"),
     path("storage/new/", views_storage.new_root, name="storage_new"),
     path("storage/<int:number>/", views_storage.root, name="storage_root"),
     path("storage/<int:number>/look/", views_storage.look, name="storage_look"),
@@ -88,6 +89,11 @@ urlpatterns = [
         "runs/<str:key>/checkpoints/<int:attempt>/<int:step>/",
         views_checkpoints.checkpoint,
         name="checkpoint",
+    ),
+    path(
+        "runs/<str:key>/checkpoints/<int:attempt>/<int:step>/hash/",
+        views_storage.content,
+        name="checkpoint_hash",
     ),
     path(
         "runs/<str:key>/checkpoints/<int:attempt>/<int:step>/marks/",

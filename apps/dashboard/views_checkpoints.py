@@ -15,6 +15,7 @@ from apps.core.clock import now_ns
 from apps.core.errors import AppError
 from apps.dashboard.access import actor, may_operate, operating, run_of
 from apps.dashboard.checkpoints import VIEWS, shelf
+from apps.dashboard.hashing import panel
 from apps.dashboard.views import number
 from apps.ingest.wandb import artifacts_store
 from apps.runs.records import RunInfo
@@ -45,7 +46,7 @@ def checkpoints(request: HttpRequest, key: str) -> HttpResponse:
 def checkpoint(request: HttpRequest, key: str, attempt: int, step: int) -> HttpResponse:
     """One checkpoint: where it lies, what is wrong, what was not checked, who keeps it."""
     run = run_of(key)
-    return _page(request, run, _known(run, attempt, step))
+    return _page(request, run, known_checkpoint(run, attempt, step))
 
 
 @require_POST
@@ -53,7 +54,7 @@ def checkpoint(request: HttpRequest, key: str, attempt: int, step: int) -> HttpR
 def mark(request: HttpRequest, key: str, attempt: int, step: int) -> HttpResponse:
     """Set or take off a pin or a tag."""
     run = run_of(key)
-    known = _known(run, attempt, step)
+    known = known_checkpoint(run, attempt, step)
     try:
         said = _marked(request, run, known)
     except AppError as error:
@@ -81,7 +82,8 @@ def _marked(request: HttpRequest, run: RunInfo, known: CheckpointInfo) -> str:
     raise AppError(f'"{what[:20]}" is nothing to do with a checkpoint', where="act")
 
 
-def _known(run: RunInfo, attempt: int, step: int) -> CheckpointInfo:
+def known_checkpoint(run: RunInfo, attempt: int, step: int) -> CheckpointInfo:
+    """The checkpoint, or 404."""
     if attempt >= 2**31 or step >= 2**63:
         raise Http404("no such checkpoint")
     known = store.get(run.id, attempt, step)
@@ -107,6 +109,7 @@ def _page(
         "pinned": any(one.kind == "pin" for one in kept),
         "logged": artifacts_store.by_checkpoint(run.id).get(info.place, []),
         "results": evaluations_store.whole(run.id, *info.place),
+        "hash": panel(run.id, info),
         "error": error,
         "asked": request.POST,
         "may_operate": may_operate(request),

@@ -9,13 +9,22 @@ from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from apps.checkpoints import roots, roots_store
+from apps.checkpoints import hashing, roots, roots_store
 from apps.checkpoints.root_records import RootInfo
 from apps.core.clock import now_ns
 from apps.core.errors import AppError
 from apps.core.words import whole
 from apps.dashboard import storage as page
-from apps.dashboard.access import actor, administering, may_administer, may_operate, operating
+from apps.dashboard.access import (
+    actor,
+    administering,
+    may_administer,
+    may_operate,
+    operating,
+    run_of,
+)
+from apps.dashboard.hashing import panel
+from apps.dashboard.views_checkpoints import known_checkpoint
 from apps.runs import store as runs
 
 
@@ -90,6 +99,45 @@ def _save(request: HttpRequest, info: RootInfo | None) -> HttpResponse:
         return _page(request, info, request.POST, error)
     messages.success(request, "Saved. It is looked at now; this takes a moment.", extra_tags="ok")
     return redirect("storage_root", number)
+
+
+@require_safe
+def of_run(request: HttpRequest, key: str) -> HttpResponse:
+    """The roots where checkpoints of a run may lie."""
+    run = run_of(key)
+    infos = {info.id for info in roots_store.of_run(run.id, run.project)}
+    context = {
+        **_rights(request),
+        "run": run,
+        "rows": [row for row in page.rows(now_ns()) if row.info.id in infos],
+        "allowed": page.allowed(),
+    }
+    return render(request, "storage/of_run.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def content(request: HttpRequest, key: str, attempt: int, step: int) -> HttpResponse:
+    """How far the full hash of a checkpoint is; a POST asks for one or cancels it."""
+    if request.method == "POST":
+        return _read_content(request, key, attempt, step)
+    run = run_of(key)
+    info = known_checkpoint(run, attempt, step)
+    context = {**_rights(request), "run": run, "c": info, "hash": panel(run.id, info)}
+    return render(request, "storage/_hash.html", context)
+
+
+@operating
+def _read_content(request: HttpRequest, key: str, attempt: int, step: int) -> HttpResponse:
+    run = run_of(key)
+    known_checkpoint(run, attempt, step)
+    try:
+        if request.POST.get("act") == "cancel":
+            hashing.cancel(run.id, attempt, step, actor(request), now_ns())
+        else:
+            hashing.ask(run.id, attempt, step, actor(request), now_ns())
+    except AppError as error:
+        messages.error(request, str(error), extra_tags="critical")
+    return redirect("checkpoint", run.key, attempt, step)
 
 
 def _form_of(info: RootInfo) -> QueryDict:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from apps.checkpoints import deleting, scanning
+from apps.checkpoints import deleting, hashing, scanning
 from apps.core.clock import now_ns
 from apps.core.queue import Job
 from apps.rollbacks import keeping
@@ -31,3 +31,16 @@ def expire() -> int:
     """Plan what the rules of retention delete, and delete what has waited long enough; how many."""
     deleting.plan_all(keeping.guards, now_ns())
     return deleting.carry_out(keeping.guards, now_ns(), EXPIRE_S).deleted
+
+
+@shared_task(name=Job.CHECKPOINTS_HASH_DUE.value)
+def hash_due() -> int:
+    """Send every full hash that waits to the storage worker; how many."""
+    return hashing.hash_due()
+
+
+# The same; and it may take days.
+@shared_task(name=Job.CHECKPOINTS_HASH.value, acks_late=False)
+def hash_content(run_id: int, attempt: int, step: int, uri: str) -> None:
+    """Read every byte of one checkpoint."""
+    hashing.read_content(run_id, attempt, step, uri)

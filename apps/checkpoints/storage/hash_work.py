@@ -4,26 +4,48 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+
+import msgspec
 
 from apps.checkpoints.domain.reading import Unreadable, Vanished
+from apps.checkpoints.domain.zipsums import Summing, sums
 from apps.checkpoints.storage.opening import Folder, opened
 from apps.checkpoints.storage.pace import Pace
 from apps.checkpoints.storage.places import Place
-from apps.checkpoints.storage.protocol import Answer, FileHashed, FileLost, HashAsk, Progress
+from apps.checkpoints.storage.protocol import (
+    Answer,
+    FileHashed,
+    FileLost,
+    HashAsk,
+    Progress,
+    SumsSeen,
+)
 
+INTEGRITY = "integrity.json"
+MAX_INTEGRITY_BYTES = 16 * 1024 * 1024
+MAX_BAD = 5
 CHUNK_BYTES = 8 * 1024 * 1024
 EVERY_S = 1.0
 
 Say = Callable[[Answer], None]
 
 
+class _Integrity(msgspec.Struct):
+    algorithm: str
+    files: dict[str, str]
+
+
 def run(ask: HashAsk, say: Say) -> None:
-    """Says FileHashed or FileLost of every file in the order asked, and Progress meanwhile."""
+    """Says FileHashed or FileLost of every file in the order asked, Progress meanwhile, and before
+    them SumsSeen where a framework wrote down what its files hash to."""
     target = ask.target
     folder = opened(Place(target.bucket, target.path), target.access, Pace(target.bytes_s))
     done = _Counter(say)
     chunk = _chunk(target.bytes_s)
+    said = _said(folder, ask.files)
+    if said:
+        say(SumsSeen(said))
     for name, size in ask.files.items():
         try:
             say(_hashed(folder, name, size, chunk, done))
@@ -33,15 +55,38 @@ def run(ask: HashAsk, say: Say) -> None:
 
 def _hashed(folder: Folder, name: str, size: int, chunk: int, done: _Counter) -> FileHashed:
     """To the end of the file, wherever that is now; one byte more than expected shows growth."""
+
+    def read(start: int, length: int) -> bytes:
+        done.add(0)
+        return folder.read(name, start, length)
+
+    own = sums(read, size)
+    summing = Summing(own.entries)
     digest, at = hashlib.sha256(), 0
     while at <= size:
-        data = folder.read(name, at, min(chunk, size + 1 - at))
+        data = read(at, min(chunk, size + 1 - at))
         if not data:
             break
         digest.update(data)
+        summing.feed(data)
         at += len(data)
         done.add(len(data))
-    return FileHashed(name, at, digest.hexdigest())
+    bad = summing.end()[:MAX_BAD]
+    return FileHashed(name, at, digest.hexdigest(), own.whole, tuple(one[:200] for one in bad))
+
+
+def _said(folder: Folder, files: Mapping[str, int]) -> dict[str, str]:
+    """What integrity.json says. Source: Megatron-LM d98e8a64, --verify-integrity. {} if there is
+    none that can be read."""
+    size = files.get(INTEGRITY, 0)
+    if not 0 < size <= MAX_INTEGRITY_BYTES:
+        return {}
+    try:
+        text = folder.read(INTEGRITY, 0, size)
+        found = msgspec.json.decode(text, type=_Integrity)
+    except (Vanished, Unreadable, msgspec.DecodeError):
+        return {}
+    return found.files if found.algorithm.lower().replace("-", "") == "sha256" else {}
 
 
 def _chunk(bytes_s: int) -> int:

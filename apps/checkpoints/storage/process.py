@@ -39,10 +39,12 @@ class ChildFailed(AppError):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the child may take. seconds: on the clock, and of the processor."""
+    """What the child may take. seconds: on the clock, and of the processor. silent_s: until its
+    next word; None: no such bound."""
 
     seconds: float
     memory_bytes: int
+    silent_s: float | None = None
 
 
 def answers(ask: Ask, limits: Limits) -> Iterator[Answer]:
@@ -103,11 +105,10 @@ def _lines(child: subprocess.Popen[bytes], until: float, limits: Limits) -> Iter
     with selectors.DefaultSelector() as ready:
         ready.register(out, selectors.EVENT_READ)
         while True:
-            if not ready.select(max(0.0, until - time.monotonic())):
-                raise ChildFailed(
-                    f"it took longer than {limits.seconds:.0f} s and was ended",
-                    hint="a mount may hang, or the root is too large: make it smaller",
-                )
+            left = max(0.0, until - time.monotonic())
+            silent = limits.silent_s is not None and limits.silent_s < left
+            if not ready.select(limits.silent_s if silent else left):
+                raise _too_late(limits, silent)
             part = os.read(out.fileno(), _READ_BYTES)
             if not part:
                 return
@@ -117,6 +118,16 @@ def _lines(child: subprocess.Popen[bytes], until: float, limits: Limits) -> Iter
             if len(held) > MAX_LINE_BYTES:
                 raise ChildFailed("it answered more than one line may hold")
             yield from map(bytes, lines)
+
+
+def _too_late(limits: Limits, silent: bool) -> ChildFailed:
+    if silent:
+        text = f"nothing was read for {limits.silent_s:.0f} s: it was ended"
+        return ChildFailed(text, hint="the mount or the bucket hangs")
+    return ChildFailed(
+        f"it took longer than {limits.seconds:.0f} s and was ended",
+        hint="a mount may hang, or the root is too large: make it smaller",
+    )
 
 
 def _read(line: bytes) -> Answer:

@@ -133,11 +133,20 @@ class BesideSeen(msgspec.Struct, frozen=True, tag="beside"):
 
 
 class FileHashed(msgspec.Struct, frozen=True, tag="hashed"):
-    """A file was read to its end. bytes: how many that were."""
+    """A file was read to its end. bytes: how many that were. summed: all of it has checksums of its
+    own; bad_parts: where they disagree with what was read."""
 
     name: str
     bytes: int
     sha256: str
+    summed: bool = False
+    bad_parts: tuple[str, ...] = ()
+
+
+class SumsSeen(msgspec.Struct, frozen=True, tag="sums"):
+    """What the framework wrote down of its files (integrity.json): name -> SHA-256."""
+
+    files: dict[str, str]
 
 
 class FileLost(msgspec.Struct, frozen=True, tag="unhashed"):
@@ -186,6 +195,7 @@ Answer = (
     | BesideSeen
     | FileHashed
     | FileLost
+    | SumsSeen
     | Progress
     | Objected
     | Erased

@@ -12,6 +12,7 @@ from apps.checkpoints.checks import check_of, differs, event_in, mismatches, mov
 from apps.checkpoints.domain import inventory
 from apps.checkpoints.domain.codes import CheckpointFinding, Code, Level, finding
 from apps.checkpoints.domain.lifecycle import (
+    OPEN,
     PRESENT,
     Event,
     State,
@@ -56,6 +57,7 @@ def observe(run_id: int, seen: Observation) -> CheckpointInfo | None:
         else:
             check = _copy_check(known, seen)
         copies_store.save(run_id, _copy(known, seen, check))
+        _settle(run_id, known.place)
         transaction.on_commit(lambda: tell(run_id), robust=True)
     return store.get(run_id, known.attempt, known.step)
 
@@ -274,12 +276,32 @@ def _gone(
     return store.get(run_id, *at)
 
 
+def _settle(run_id: int, at: Place) -> None:
+    """What is hurt or gone where it was restored from goes on in a copy that was seen complete."""
+    known = store.lock(run_id, *at)
+    if known is None or known.complete or known.state in OPEN:
+        return
+    copies = copies_store.of_checkpoint(run_id, *at)
+    whole = [copy for copy in copies if copy.complete and copy.seen_at_ns is not None]
+    if whole:
+        _go_on(run_id, known, whole, check_of(known))
+
+
 def _go_on(run_id: int, known: CheckpointInfo, left: Sequence[Copy], check: Check) -> None:
     """The next place to restore from takes over; without one the checkpoint is gone."""
     if not left:
         store.save_check(run_id, known.attempt, known.step, check)
         return
-    store.move(run_id, known.attempt, known.step, left[0].uri)
-    why = f"{known.path} is gone; restored from {left[0].uri} from now on"
-    after_move = replace(check_of(known), findings=left[0].findings, level=left[0].level, why=why)
-    store.save_check(run_id, known.attempt, known.step, after_move)
+    chosen = left[0]
+    store.move(run_id, known.attempt, known.step, chosen.uri)
+    worth = known.standing.value.replace("_", " ") if check.state in PRESENT else check.state.value
+    why = f"{known.path} is {worth}; restored from {chosen.uri} from now on"
+    goes_on = replace(
+        check,
+        state=chosen.state,
+        state_at_ns=check.state_at_ns,
+        findings=chosen.findings,
+        level=chosen.level,
+        why=why,
+    )
+    store.save_check(run_id, known.attempt, known.step, goes_on)

@@ -65,6 +65,11 @@ class Shelf:
     cut: bool
 
     @property
+    def evaluated(self) -> bool:
+        """Whether any of them has a score."""
+        return any(row.scores for row in self.rows)
+
+    @property
     def few(self) -> bool:
         """Whether a run that saves has too few to go back to."""
         return bool(self.rows) and self.counts["complete"] < ENOUGH

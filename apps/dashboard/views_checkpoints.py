@@ -104,6 +104,7 @@ def _page(
         "files": files[:SHOWN_FILES],
         "more_files": max(0, len(files) - SHOWN_FILES),
         "stamped": any(not stamp.bare for _, stamp in files),
+        "tagged": any(stamp.etag for _, stamp in files),
         "copies": copies_store.all_places(info, copies),
         "marks": kept,
         "pinned": any(one.kind == "pin" for one in kept),

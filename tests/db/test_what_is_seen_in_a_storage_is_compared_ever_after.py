@@ -149,6 +149,20 @@ def test_when_its_place_is_gone_a_checkpoint_goes_on_in_its_copy():
     assert "no other complete one is there" in gone.why
 
 
+def test_one_that_is_hurt_in_its_place_goes_on_in_a_whole_copy():
+    run_id = start(0)
+    services.observe(run_id, seen())
+    services.observe(run_id, seen(uri="s3://b/step-100"))
+    info = services.observe(run_id, seen({".metadata": FILES[".metadata"]}))
+    assert (info.path, info.complete, info.findings) == ("s3://b/step-100", True, ())
+    assert info.why == f"{URI} is damaged; restored from s3://b/step-100 from now on"
+    places = copies_store.of_run(run_id, [info])[0, 100]
+    assert [(p.uri, p.standing.value) for p in places] == [
+        ("s3://b/step-100", "complete"),
+        (URI, "damaged"),
+    ]
+
+
 def test_the_oldest_of_three_that_goes_is_deleted_unless_somebody_kept_it():
     run_id = start(0)
     for step in (100, 200, 300, 400):

@@ -47,6 +47,15 @@ def duration(seconds: float) -> str:
     return f"{hours // 24} d {hours % 24} h"
 
 
+def size(amount: float) -> str:
+    """Bytes in binary units: "512 B", "3.5 TiB"."""
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if abs(amount) < 1024 or unit == "TiB":
+            break
+        amount /= 1024
+    return f"{amount:.0f} {unit}" if unit == "B" or amount >= 100 else f"{amount:.1f} {unit}"
+
+
 def many(count: int, thing: str) -> str:
     """A count with its noun: "1 step", "3 steps"."""
     return f"{count} {thing}" if count == 1 else f"{count} {thing}s"

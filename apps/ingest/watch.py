@@ -1,4 +1,4 @@
-"""What only a clock can tell: silent runs, and saves that fail or do not come.
+"""What only a clock can tell: silent runs, saves that fail or do not come, storage in danger.
 
 One look at all watched runs costs a few statements; only a run with news costs a transaction of
 its own. A look that dies is made up for by the next one: what it has learned commits before what it
@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from django.db import transaction
 
 from apps.alerts import services as alerts
-from apps.checkpoints import overdue
+from apps.checkpoints import overdue, watching
 from apps.checkpoints import store as checkpoints
-from apps.checkpoints.domain import saves
+from apps.checkpoints.domain import saves, storagewatch
 from apps.core import live
 from apps.core.database import SERVER_TROUBLE
 from apps.core.records import Evidence, Finding, FindingSeverity
@@ -144,9 +144,18 @@ def _clock_of(run: Watched, scene: _Round) -> WatchClock:
 
 
 def _judged(seen: Sequence[_Seen], scene: _Round) -> list[_Seen]:
-    saved = checkpoints.newest_saves([s.run.run_id for s in seen if not s.run.look.ended])
+    alive = [s.run.run_id for s in seen if not s.run.look.ended]
+    saved = checkpoints.newest_saves(alive)
+    stored = watching.storage_of(alive, scene.now_ns)
     return [
-        replace(s, findings=(*_silent(s, scene), *_saves(s.run, saved.get(s.run.run_id, ()))))
+        replace(
+            s,
+            findings=(
+                *_silent(s, scene),
+                *_saves(s.run, saved.get(s.run.run_id, ())),
+                *_storage(s.run, stored.get(s.run.run_id), scene),
+            ),
+        )
         for s in seen
     ]
 
@@ -167,12 +176,26 @@ def _silent(seen: _Seen, scene: _Round) -> list[Finding]:
 
 
 def _saves(run: Watched, saved: Sequence[saves.Saved]) -> list[Finding]:
+    training = _training(run)
+    return saves.judge(saved, training) if training else []
+
+
+def _storage(run: Watched, stored: watching.Storage | None, scene: _Round) -> list[Finding]:
+    training = _training(run)
+    if training is None or stored is None:
+        return []
+    seen = storagewatch.Scene(
+        training, stored.held, stored.folders, scene.now_ns, standing=run.told
+    )
+    return storagewatch.judge(seen)
+
+
+def _training(run: Watched) -> saves.Training | None:
     """Of a run that is alive; while it is silent nobody knows what it saves."""
     look = run.look
     if look.ended or look.event_ns is None or not contact.is_live(look):
-        return []
-    training = saves.Training(run.attempt, run.first_step, look.step, run.started_ns, look.event_ns)
-    return saves.judge(saved, training)
+        return None
+    return saves.Training(run.attempt, run.first_step, look.step, run.started_ns, look.event_ns)
 
 
 def _tell_safely(run: Watched, scene: _Round) -> bool:

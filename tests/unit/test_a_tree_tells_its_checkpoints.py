@@ -79,6 +79,17 @@ def test_what_lies_in_the_folder_of_an_unfinished_save_is_no_checkpoint():
     assert "2 folders left by unfinished saves: 300.orbax-checkpoint-tmp-17" in left.message
 
 
+@pytest.mark.parametrize(
+    ("best", "codes"), [("checkpoint-4", ["BEST_MISSING"]), ("checkpoint-8", [])]
+)
+def test_a_best_checkpoint_that_was_rotated_away_is_missed(best, codes):
+    state = f'{{\n  "best_metric": 1.0,\n  "best_model_checkpoint": "out/{best}",\n'.encode()
+    names = ("out/checkpoint-8/trainer_state.json", "out/checkpoint-6/trainer_state.json")
+    tree = _tree(*names)
+    held = Held({names[0]: state, names[1]: b"{}"})
+    assert [one.code for one in check_root(tree, layouts.find(tree), held)] == codes
+
+
 def test_a_whole_checkpoint_is_verified_by_reading_its_metadata():
     files = {f"run/step-100/{n}": FileStat(s) for n, s in ckpt_samples.inventory().items()}
     (found,) = layouts.find(files)

@@ -123,7 +123,7 @@ def test_a_resolved_incident_takes_back_only_its_own_episode(reopenable, step, s
     [
         ("explosion", "layer_trend", "missing_loss", "loss_scale_collapse", "eval_regression"),
         ("throughput_drop", "straggler"),
-        ("save_late", "save_failed", "save_slow"),
+        ("save_late", "save_failed", "save_slow", "storage_full", "checkpoints_few"),
     ],
 )
 def test_what_one_trouble_causes_is_one_incident(kinds):

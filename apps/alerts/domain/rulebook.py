@@ -34,6 +34,13 @@ KINDS: Final = {
     "save_failed": "checkpoint not saved",
     "save_late": "checkpoint late",
     "save_slow": "checkpoint slow",
+    "storage_full": "storage full",
+    "checkpoints_few": "too few checkpoints",
+    "checkpoint_lost": "checkpoint lost",
+    "pointer_wrong": "resume pointer wrong",
+    "storage_risky": "storage not safe",
+    "storage_unseen": "storage not seen",
+    "save_trend": "saves take longer",
     "script_alert": "alert of the training script",
 }
 """Kinds of incidents a rule may name, in the order of the form; the API takes others, too."""

@@ -46,6 +46,7 @@ class Code(StrEnum):
     LATEST_BEHIND = "LATEST_BEHIND"
     LATEST_MISSING = "LATEST_MISSING"
     STAGING_DEBRIS = "STAGING_DEBRIS"
+    BEST_MISSING = "BEST_MISSING"
     NON_SHARED_STORAGE = "NON_SHARED_STORAGE"
     INVENTORY_MISMATCH = "INVENTORY_MISMATCH"
     HASH_MISMATCH = "HASH_MISMATCH"
@@ -60,6 +61,7 @@ _WARNINGS = frozenset(
         Code.FOREIGN_SHARDS,
         Code.LATEST_BEHIND,
         Code.STAGING_DEBRIS,
+        Code.BEST_MISSING,
         Code.UNCHECKED,
         Code.STEP_MISMATCH,
         # People touch files so that no purge takes them: a later time alone proves nothing.

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from apps.checkpoints.domain.codes import CheckpointFinding, Code, finding, named
-from apps.checkpoints.domain.layouts import BY_NAME, debris, megatron
+from apps.checkpoints.domain.layouts import BY_NAME, debris, hf_trainer, megatron
 from apps.checkpoints.domain.layouts.base import FoundStep, Pointer
 from apps.checkpoints.domain.layouts.pointing import MAX_POINTER_BYTES
 from apps.checkpoints.domain.reading import Reader, Unreadable, Vanished
 from apps.checkpoints.domain.tree import Tree, joined
 
 _LAST = ("last", "latest")
+_BEST = re.compile(rb'"best_model_checkpoint"\s*:\s*"([^"\\]{1,1000})"')
+MAX_BEST_BYTES = 4_096
 
 
 @dataclass(slots=True)
@@ -40,7 +43,7 @@ def check_root(
         for said in _pointed(joined(parent, place.pointer.name), place, tree, reader)
     ]
     left = named(Code.STAGING_DEBRIS, "left by unfinished saves", debris(tree), what="folder")
-    return (*told, *_dangling(tree), *left)
+    return (*told, *_dangling(tree), *_best(tree, steps, reader), *left)
 
 
 def _places(tree: Tree, steps: Sequence[FoundStep]) -> Mapping[str, _Place]:
@@ -90,6 +93,25 @@ def _behind(name: str, folder: str, place: _Place) -> Iterator[CheckpointFinding
     if at is not None and newest is not None and newest > at:
         text = f"{name} names step {at}, though step {newest} lies beside it"
         yield finding(Code.LATEST_BEHIND, text)
+
+
+def _best(tree: Tree, steps: Sequence[FoundStep], reader: Reader) -> Iterator[CheckpointFinding]:
+    """A best checkpoint that the newest Trainer state names and that was rotated away
+    (transformers#39560). Its keys are sorted, so it stands in the first bytes."""
+    states = [(one.step or 0, joined(one.root_name, hf_trainer.STATE)) for one in steps]
+    there = [(step, name) for step, name in states if name in tree]
+    if not there:
+        return
+    step, name = max(there)
+    try:
+        found = _BEST.search(reader.read(name, 0, MAX_BEST_BYTES))
+    except (Vanished, Unreadable):
+        return
+    called = posixpath.basename(found[1].decode("utf-8", "replace").rstrip("/")) if found else ""
+    parent = posixpath.dirname(posixpath.dirname(name))
+    if called and not any(one.startswith(joined(parent, called) + "/") for one in tree):
+        text = f"{name} of step {step:,} names {called} as the best checkpoint: it is not there"
+        yield finding(Code.BEST_MISSING, text)
 
 
 def _dangling(tree: Tree) -> list[CheckpointFinding]:

@@ -12,6 +12,7 @@ from django.templatetags.static import static
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from apps.core import words as core_words
 from apps.core.records import Candidate
 from apps.runs.records import RunInfo
 
@@ -88,14 +89,7 @@ def brief(value: float | None) -> str:
 @register.filter
 def size(value: float | None) -> str:
     """Bytes in binary units."""
-    if value is None:
-        return "-"
-    amount = float(value)
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if abs(amount) < 1024 or unit == "TiB":
-            break
-        amount /= 1024
-    return f"{amount:.0f} {unit}" if unit == "B" or amount >= 100 else f"{amount:.1f} {unit}"
+    return "-" if value is None else core_words.size(float(value))
 
 
 @register.filter

@@ -104,10 +104,33 @@ _SAVES = (
     "Until a save succeeds, any fault costs all steps since the last whole checkpoint.",
     "Look at the storage and at the process that saves.",
 )
+_KEPT = (
+    "What is gone cannot be gone back to: every fault costs more from now on.",
+    "Find out what deletes or damages checkpoints, and pin those that are left.",
+)
 _OF_KIND: dict[str, tuple[Move, str, str]] = {
     "save_failed": (Move.FIX_FIRST, *_SAVES),
     "save_late": (Move.FIX_FIRST, *_SAVES),
     "save_slow": (Move.LOOK, *_SAVES),
+    "save_trend": (Move.LOOK, *_SAVES),
+    "storage_full": (
+        Move.FIX_FIRST,
+        "A save that finds no room fails, and often takes the job with it.",
+        "Make room before the next save, or stop what fills the storage.",
+    ),
+    "checkpoints_few": (Move.FIX_FIRST, *_KEPT),
+    "checkpoint_lost": (Move.FIX_FIRST, *_KEPT),
+    "pointer_wrong": (
+        Move.FIX_FIRST,
+        "A restart asks this file where to go on: it would start elsewhere, or from scratch.",
+        "Write the pointer anew before anything is restarted.",
+    ),
+    "storage_unseen": (
+        Move.LOOK,
+        "Nobody knows whether the checkpoints are there.",
+        "Look at the mount and at the storage worker of Lastgood.",
+    ),
+    "storage_risky": (Move.LOOK, *_KEPT),
     "no_contact": (
         Move.LOOK,
         "Nothing was heard of it, which does not mean that it stands: it may train on unheard.",

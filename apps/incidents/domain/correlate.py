@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from apps.checkpoints.domain.storagewatch import KINDS as STORAGE
 from apps.core.records import Finding, FindingSeverity
 
 _LOUDNESS = {FindingSeverity.INFO: 0, FindingSeverity.WARN: 1, FindingSeverity.PAGE: 2}
@@ -19,6 +20,7 @@ _FAMILIES = {
     "save_failed": "saves",
     "save_late": "saves",
     "save_slow": "saves",
+    **dict.fromkeys(STORAGE, "saves"),
     "no_contact": "contact",
     SCRIPT_ALERT: "script",
 }

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from apps.checkpoints.domain.storagewatch import KINDS as STORAGE
 from apps.core.records import Evidence, Finding, FindingSeverity
 from apps.core.words import many
 from apps.incidents.domain.correlate import FAILURE_KINDS
@@ -137,7 +138,7 @@ def _role_of_finding(finding: Finding, main: Finding | None, incident: IncidentI
 _SAID_BY = {
     **dict.fromkeys(FAILURE_KINDS, "log"),
     "no_contact": "contact",
-    **dict.fromkeys(("save_failed", "save_late", "save_slow"), "checkpoint"),
+    **dict.fromkeys(("save_failed", "save_late", "save_slow", *STORAGE), "checkpoint"),
 }
 """kind -> the source of its evidence, where it is no series."""
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from apps.checkpoints.domain.storagewatch import KINDS as STORAGE
 from apps.core.words import many
 from apps.rollbacks.domain.scene import FAILURE
 
 _WHOLE = frozenset(
-    (FAILURE, "no_contact", "throughput_drop", "save_failed", "save_late", "save_slow")
+    (FAILURE, "no_contact", "throughput_drop", "save_failed", "save_late", "save_slow", *STORAGE)
 )
 """What leaves the state of the training as it is."""
 _SUDDEN = frozenset(

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import ckpt_files
+
 ROOT = Path(__file__).parents[2]
 POSITIVE = (
     "lines_per_cpu_s",
@@ -80,6 +82,25 @@ def test_a_burst(bench):
     figures = json.loads(lines[-1])
     assert [figures[f"{door}_errors"] for door in ("lines", "loki", "otlp")] == [0, 0, 0]
     assert min(figures[f"{door}_searchable_after_s"] for door in ("lines", "loki", "otlp")) > 0
+
+
+def test_checkpoints_of_which_the_truth_is_known(bench, tmp_path):
+    for name, content in ckpt_files.deepspeed().items():
+        (tmp_path / "ds" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "ds" / name).write_bytes(content)
+    (tmp_path / "ds" / "latest").unlink()
+    truth = {"ds": {"expect": ["NO_COMMIT_MARKER"], "loadable": False}}
+    (tmp_path / "truth.json").write_text(json.dumps(truth))
+    written = tmp_path / "cases.json"
+    options = ("--data", tmp_path, "--json", written, "--steps", 8, "--keys", 3)
+    status, lines, errors = bench("checkpoints", *options)
+    assert status == 0, errors
+    figures = json.loads(lines[-1])
+    assert (figures["cases"], figures["cases_exact"], figures["cases_loadable_right"]) == (1, 1, 1)
+    assert (figures["metadata_chunks"], figures["metadata_level"]) == (9, "headers_verified")
+    assert min(value for name, value in figures.items() if name.endswith("_per_s")) > 0
+    case = json.loads(written.read_text())["cases"]["ds"]
+    assert [step["layout"] for step in case["steps"]] == ["deepspeed", "deepspeed"]
 
 
 def test_a_folder_that_is_none(bench, tmp_path):

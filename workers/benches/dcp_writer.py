@@ -12,7 +12,7 @@ from typing import Final
 _DCP: Final = "torch.distributed.checkpoint"
 _BATCH: Final = 1_000
 _ROWS, _COLUMNS = 16, 4_096
-_BYTES = _ROWS * _COLUMNS * 2 + 1_280
+ITEM_BYTES: Final = _ROWS * _COLUMNS * 2 + 1_280
 """A chunk of bfloat16, and the zip around it."""
 
 
@@ -105,7 +105,12 @@ def _stored(out: _Pickle, at: int, rank: int) -> bytes:
             *(out.size(_ROWS * rank, 0), out.text("index"), _number(rank), b"ub"),
             out.empty(f"{_DCP}.filesystem", "_StorageInfo"),
             *(out.text("relative_path"), out.text(f"__{rank}_0.distcp")),
-            *(out.text("offset"), _number(at * _BYTES), out.text("length"), _number(_BYTES)),
+            *(
+                out.text("offset"),
+                _number(at * ITEM_BYTES),
+                out.text("length"),
+                _number(ITEM_BYTES),
+            ),
             b"ub",
         )
     )

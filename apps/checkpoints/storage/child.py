@@ -33,8 +33,9 @@ Say = Callable[[Answer], None]
 def main() -> None:
     """Does what the order says. Its end is Done; without it something went wrong."""
     order = decode_order(sys.stdin.buffer.readline())
-    _bound(order)
+    # Its stack is memory too: where the bound is tight, a thread could not be started any more.
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    _bound(order)
     say = _speaker()
     try:
         if isinstance(order.ask, HashAsk):

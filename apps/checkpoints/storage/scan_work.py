@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import posixpath
+import resource
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
@@ -38,6 +39,8 @@ from apps.checkpoints.storage.protocol import (
 
 VERIFIER = 1
 """Raise it when the verifier finds what it did not find before: everything is read again."""
+_SHARE = 8
+"""Part of the memory that a `.metadata` may take: parsing wants as much again as reading."""
 WORKERS = 8
 """Reads at the same time: what costs is the time to the first byte."""
 _MARKERS = frozenset(
@@ -95,12 +98,22 @@ def _look(folder: Folder, at: Part, tree: Tree, ask: ScanAsk, say: Say) -> tuple
             say(SameSeen(at.run, path))
             continue
         reader = _Below(folder, at.folder)
-        report = checking.check(found, reader, policy=CheckPolicy(workers=WORKERS))
+        report = checking.check(found, reader, policy=_policy())
         if reader.gone:
             say(GoneSeen(at.run, path))
         else:
             say(_step(at.run, path, found, report, prints))
     return steps
+
+
+def _policy() -> CheckPolicy:
+    """A `.metadata` that the memory of this process cannot hold is refused, with that reason; the
+    file is held twice while it is read."""
+    usual = CheckPolicy(workers=WORKERS)
+    bound, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if bound == resource.RLIM_INFINITY:
+        return usual
+    return replace(usual, max_metadata_bytes=min(usual.max_metadata_bytes, bound // _SHARE))
 
 
 def _linked(at: Part, steps: Sequence[FoundStep], links: Mapping[str, str]) -> Iterator[FoundStep]:

@@ -67,6 +67,18 @@ def newest_saves(run_ids: Collection[int], each: int = 64) -> dict[int, list[Sav
     return found
 
 
+def paths(run_id: int, attempt: int, limit: int = MAX_LISTED) -> list[tuple[int, str]]:
+    """(step, path) of the first checkpoints of an attempt, without inventories. -- primary key"""
+    rows = Checkpoint.objects.filter(run_id=run_id, attempt=attempt).order_by("step")
+    return list(rows.exclude(path="").values_list("step", "path")[:limit])
+
+
+def complete_places(run_id: int, limit: int = MAX_LISTED) -> list[tuple[int, int]]:
+    """(attempt, step) of complete checkpoints, newest first. -- uses the primary key"""
+    rows = Checkpoint.objects.filter(run_id=run_id, complete=True).order_by("-attempt", "-step")
+    return list(rows.values_list("attempt", "step")[:limit])
+
+
 def get(run_id: int, attempt: int, step: int) -> CheckpointInfo | None:
     """One checkpoint. -- uses the primary key"""
     row = Checkpoint.objects.filter(run_id=run_id, attempt=attempt, step=step).first()

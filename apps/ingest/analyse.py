@@ -23,6 +23,7 @@ from apps.ingest import store
 from apps.ingest.pace import Pace
 from apps.logs import services as logs
 from apps.metrics import services as metrics
+from apps.rollbacks import arriving
 from apps.rollbacks import services as rollbacks
 from apps.runs import store as runs
 
@@ -59,6 +60,7 @@ def analyse(run_id: int, attempt: int, now_ns: int) -> Outcome:
         absorbed = incidents.absorb(run_id, attempt, findings, now_ns)
         for failure in failures:
             runs.mark_failed(run_id, attempt, not failure.facts.get("recovered"))
+        absorbed += arriving.arrive(run_id, attempt, now_ns)
         followed = rollbacks.watch(run_id, attempt, now_ns)
         alerts.plan([*absorbed, *followed], now_ns)
         again = logs.look_again_ns(run_id, attempt)

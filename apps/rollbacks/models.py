@@ -184,3 +184,13 @@ class ProjectRules(models.Model):
     version = models.IntegerField()
     changed_at_ns = models.BigIntegerField()
     changed_by = models.CharField(max_length=200)
+
+
+class LoadedCheckpoints(models.Model):
+    """What the processes of an attempt printed that they loaded. loads: [[step, path], ...], each
+    once, the first ones; null where a line does not say."""
+
+    pk = models.CompositePrimaryKey("run_id", "attempt")
+    run_id = models.BigIntegerField()
+    attempt = models.IntegerField()
+    loads = models.JSONField(default=list)

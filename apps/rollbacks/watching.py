@@ -15,6 +15,7 @@ from apps.incidents import services as incident_services
 from apps.incidents import store as incidents
 from apps.incidents.domain.incident import IncidentInfo, Resolution
 from apps.rollbacks import files, gather, store
+from apps.rollbacks.domain.arrival import KINDS
 from apps.rollbacks.domain.scene import FAILURE
 from apps.rollbacks.domain.state import Act, OrderState, transition
 from apps.rollbacks.domain.verdict import Outcome, Verdict, judge
@@ -204,7 +205,7 @@ def _new_incident(scene: _Watch, order: OrderInfo) -> Verdict | None:
     """Relapsed if the new attempt has a paging incident of the same family."""
     first = order.from_attempt if order.resumed_attempt is None else order.resumed_attempt
     for incident in scene.open_incidents:
-        same = (incident.kind == FAILURE) == (order.kind == FAILURE)
+        same = (incident.kind == FAILURE) == (order.kind == FAILURE) and incident.kind not in KINDS
         newest = max(incident.attempt, incident.relapsed_attempt or 0)
         if incident.page and newest >= first and same:
             return _spoken(

@@ -5,6 +5,7 @@ from apps.checkpoints.domain.spoken import said
 from apps.checkpoints.saying import say
 from apps.core.records import CheckpointSeen
 from apps.ingest.digest import digest
+from apps.rollbacks import loads_store
 from tests.factories import envelope, log_body
 from tests.incident_samples import SECOND, at
 from tests.rollback_story import KEY, start
@@ -116,3 +117,11 @@ def test_lines_of_a_log_file_are_heard():
     body = log_body(text[:-30].encode(), partial=True)
     assert digest([envelope("logs", body, run_id=run_id, run_key=KEY)]).written == 1
     assert [(c.step, c.state.value) for c in store.checkpoints(run_id)] == [(100, "committed")]
+
+
+def test_what_an_attempt_has_loaded_is_kept_for_the_checks_of_its_start():
+    run_id = start(0)
+    line = f"  successfully loaded checkpoint from {ROOT} [ t 1/1, p 1/1 ] at iteration 900\n"
+    digest([envelope("logs", log_body(line.encode()), run_id=run_id, run_key=KEY)])
+    (loaded,) = loads_store.of(run_id, 0)
+    assert (loaded.step, loaded.path) == (900, f"{ROOT}/iter_0000900")

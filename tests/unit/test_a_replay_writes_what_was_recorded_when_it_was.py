@@ -1,5 +1,6 @@
 """workers.demo.script and workers.demo.replay: files grow again as they grew."""
 
+import json
 import threading
 import time
 from pathlib import PurePosixPath
@@ -7,7 +8,7 @@ from pathlib import PurePosixPath
 import pytest
 
 from workers.demo import recordings
-from workers.demo.folder import read_folder
+from workers.demo.folder import EVENTS, read_folder
 from workers.demo.replay import Timing, play, time_shift_ns
 from workers.demo.script import Action, Script, script_of
 
@@ -54,6 +55,15 @@ def test_checkpoints_are_split_between_the_starts_with_their_metadata(run, tmp_p
     assert first + second == run.events.read_bytes()
     assert first.count(b"\n") == 8
     assert (tmp_path / "1/gpu-a01/checkpoints/step-600/.metadata").stat().st_size == 84_985
+
+
+def test_a_start_that_follows_an_order_saves_into_its_branch(run):
+    script = script_of(run, run.starts[1], "/data/ckpt.rollback-7")
+    events = [json.loads(a.data) for a in script.actions if a.path.name == EVENTS]
+    assert events
+    assert {event["path"] for event in events} == {
+        f"/data/ckpt.rollback-7/step-{event['step']}" for event in events
+    }
 
 
 def test_the_set_up_of_the_first_start_is_skipped_and_that_of_a_restart_is_not(run):

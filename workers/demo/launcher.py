@@ -40,12 +40,13 @@ class Stage:
 
 
 class Begun(msgspec.Struct, frozen=True):
-    """A start that has begun. order: the rollback it follows."""
+    """A start that has begun. order, branch: the rollback it follows, and where it saves."""
 
     number: int
     begun_ns: int
     shift_ns: int
     order: int | None = None
+    branch: str = ""
 
 
 class Launcher:
@@ -128,14 +129,14 @@ class Launcher:
         with self._changing:
             if not self._stopping.is_set():
                 self._halt()
-                self._begin(start, number)
+                self._begin(start, number, order["env"]["CKPT_BRANCH_DIR"])
 
-    def _begin(self, start: RecordedStart, order: int | None) -> None:
+    def _begin(self, start: RecordedStart, order: int | None, branch: str = "") -> None:
         """Play a start from its beginning, from now on."""
-        script = script_of(self._recorded, start)
+        script = script_of(self._recorded, start, branch)
         timing = Timing(time.time_ns(), self._stage.speed)
         shift_ns = time_shift_ns(script, timing, catch_up=start.number == 1)
-        begun = Begun(start.number, timing.begun_ns, shift_ns, order)
+        begun = Begun(start.number, timing.begun_ns, shift_ns, order, branch)
         self._register(start, shift_ns)
         self._begun.append(begun)
         self._stage.live.mkdir(parents=True, exist_ok=True)
@@ -146,7 +147,7 @@ class Launcher:
         start = self._recorded.starts[begun.number - 1]
         live = self._stage.live / f"start-{begun.number}"
         timing = Timing(begun.begun_ns, self._stage.speed)
-        script = script or script_of(self._recorded, start)
+        script = script or script_of(self._recorded, start, begun.branch)
         self._replaced = threading.Event()
         self._player = threading.Thread(
             target=play, args=(script, live, timing, self._replaced), daemon=True

@@ -37,8 +37,10 @@ class Script:
     end_ns: int
 
 
-def script_of(run: RecordedRun, start: RecordedStart) -> Script:
+def script_of(run: RecordedRun, start: RecordedStart, branch: str = "") -> Script:
     """The script of one start; the files come out byte for byte as recorded.
+
+    branch: the directory into which the start saves because an order says so; only this is changed.
 
     A line is written at its own time, else with the line before it; lines of a file without any
     time (NCCL's) when the console showed them. A `.wandb` file grows by whole blocks, as wandb
@@ -53,7 +55,7 @@ def script_of(run: RecordedRun, start: RecordedStart) -> Script:
         found = list(_wandb(start.wandb, start.hosts[0].node, start.started_ns))
         first_step_ns = _first_step_ns(start.wandb)
         actions += found
-    actions += _checkpoints(run, start)
+    actions += _checkpoints(run, start, branch)
     actions.sort(key=attrgetter("at_ns"))
     begins_ns = first_step_ns if start.number == 1 and first_step_ns else start.started_ns
     from_ns = begins_ns - LEAD_IN_NS
@@ -140,7 +142,7 @@ def _first_step_ns(path: Path) -> int | None:
     return rows[0].time_ns if rows else None
 
 
-def _checkpoints(run: RecordedRun, start: RecordedStart) -> Iterator[Action]:
+def _checkpoints(run: RecordedRun, start: RecordedStart, branch: str) -> Iterator[Action]:
     """Events of this start, each behind the metadata of its checkpoint."""
     if run.events is None:
         return
@@ -156,4 +158,7 @@ def _checkpoints(run: RecordedRun, start: RecordedStart) -> Iterator[Action]:
         if metadata.exists():
             target = PurePosixPath(node, "checkpoints", name, ".metadata")
             yield Action(at_ns, target, metadata.read_bytes())
+        if branch:
+            event["path"] = f"{branch}/{PurePosixPath(event['path']).name}"
+            line = json.dumps(event).encode() + b"\n"
         yield Action(at_ns, PurePosixPath(node, EVENTS), line)

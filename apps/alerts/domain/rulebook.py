@@ -31,6 +31,8 @@ KINDS: Final = {
     "throughput_drop": "throughput drop",
     "failure": "failed job",
     "no_contact": "no contact",
+    "wrong_start": "started at the wrong place",
+    "wrong_folder": "saves into the wrong directory",
     "save_failed": "checkpoint not saved",
     "save_late": "checkpoint late",
     "save_slow": "checkpoint slow",

@@ -136,6 +136,16 @@ _OF_KIND: dict[str, tuple[Move, str, str]] = {
         "Nothing was heard of it, which does not mean that it stands: it may train on unheard.",
         "Look at the job before anything is restarted.",
     ),
+    "wrong_start": (
+        Move.FIX_FIRST,
+        "It trains on from another state than the one that was chosen.",
+        "Stop it, and start it with the resume point: lastgood resume-point RUN --prepare.",
+    ),
+    "wrong_folder": (
+        Move.FIX_FIRST,
+        "The next automatic restart may pick a checkpoint of the abandoned attempt.",
+        "Let it save into the branch directory before it is restarted.",
+    ),
     "throughput_drop": (
         Move.LOOK,
         "The job is slow, not wrong: going back would mend nothing.",

@@ -22,6 +22,8 @@ _FAMILIES = {
     "save_slow": "saves",
     **dict.fromkeys(STORAGE, "saves"),
     "no_contact": "contact",
+    "wrong_start": "arrival",
+    "wrong_folder": "arrival",
     SCRIPT_ALERT: "script",
 }
 """Kinds that explain no loss and that no loss explains: each family has incidents of its own, so

@@ -20,6 +20,7 @@ from apps.metrics.domain.roles import in_words
 TELLING = (
     "failure",
     "no_contact",
+    "wrong_start",
     "nonfinite",
     "missing_loss",
     "explosion",
@@ -41,6 +42,7 @@ TELLING = (
     "save_trend",
     "storage_unseen",
     "storage_risky",
+    "wrong_folder",
     "band_departure",
     "outlier",
     "plateau",

@@ -138,7 +138,9 @@ def _role_of_finding(finding: Finding, main: Finding | None, incident: IncidentI
 _SAID_BY = {
     **dict.fromkeys(FAILURE_KINDS, "log"),
     "no_contact": "contact",
-    **dict.fromkeys(("save_failed", "save_late", "save_slow", *STORAGE), "checkpoint"),
+    **dict.fromkeys(
+        ("save_failed", "save_late", "save_slow", "wrong_folder", *STORAGE), "checkpoint"
+    ),
 }
 """kind -> the source of its evidence, where it is no series."""
 

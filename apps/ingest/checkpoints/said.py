@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from apps.checkpoints import saying
-from apps.checkpoints.domain.spoken import HINTS, said
+from apps.checkpoints.domain.spoken import HINTS, Said, Speech, said
 from apps.logs.domain.reading.segments import ParsedSegment
 from apps.logs.domain.reading.texts import holding
+from apps.rollbacks import loads_store
+from apps.rollbacks.domain.arrival import Loaded
 
 MAX_LINES = 2_000
 MAX_SAID = 500
@@ -23,10 +25,18 @@ def add_said(run_id: int, attempt: int, parsed: Sequence[ParsedSegment]) -> Coun
     lines = sorted(_lines(parsed))
     speeches = said(lines[:MAX_LINES])
     counts = saying.say(run_id, attempt, speeches[:MAX_SAID])
+    loads_store.add(run_id, attempt, _loads(speeches))
     left_out = max(0, len(lines) - MAX_LINES) + max(0, len(speeches) - MAX_SAID)
     if left_out:
         counts["checkpoint_lines_left_out"] += left_out
     return counts
+
+
+def _loads(speeches: Sequence[Said]) -> Iterator[Loaded]:
+    """What is loaded, where a line says which checkpoint."""
+    for one in speeches:
+        if one.speech in (Speech.LOADING, Speech.RESTORED) and (one.path or one.step is not None):
+            yield Loaded(one.step, one.path)
 
 
 def _lines(parsed: Sequence[ParsedSegment]) -> Iterator[tuple[int, str]]:

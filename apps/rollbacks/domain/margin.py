@@ -9,10 +9,20 @@ import numpy as np
 
 from apps.checkpoints.domain.storagewatch import KINDS as STORAGE
 from apps.core.words import many
+from apps.rollbacks.domain.arrival import KINDS as ARRIVAL
 from apps.rollbacks.domain.scene import FAILURE
 
 _WHOLE = frozenset(
-    (FAILURE, "no_contact", "throughput_drop", "save_failed", "save_late", "save_slow", *STORAGE)
+    (
+        FAILURE,
+        "no_contact",
+        "throughput_drop",
+        "save_failed",
+        "save_late",
+        "save_slow",
+        *STORAGE,
+        *ARRIVAL,
+    )
 )
 """What leaves the state of the training as it is."""
 _SUDDEN = frozenset(

@@ -76,7 +76,10 @@ def no_agents(monkeypatch):
 
 
 def order(server, number, step, state="requested"):
-    server.resume_point = {"source": "order", "order": number, "step": step, "state": state}
+    env = {"CKPT_BRANCH_DIR": f"/data/ckpt.rollback-{number}"}
+    server.resume_point = {
+        "source": "order", "order": number, "step": step, "state": state, "env": env,
+    }  # fmt: skip
 
 
 def test_the_whole_way_with_real_agents(server, launch):

@@ -10,6 +10,7 @@ from apps.dashboard import (
     views_checkpoints,
     views_detectors,
     views_evaluations,
+    views_handover,
     views_incident,
     views_incident_acts,
     views_kept,
@@ -139,5 +140,16 @@ urlpatterns = [
     path("runs/<str:key>/stops/<int:number>/cancel/", views_stop.cancel, name="stop_cancel"),
     path("runs/<str:key>/rollback/", views_rollback.rollback, name="rollback"),
     path("runs/<str:key>/orders/<int:number>/", views_rollback.order, name="order"),
+    path("runs/<str:key>/launcher/", views_handover.launcher, name="launcher"),
+    path(
+        "runs/<str:key>/orders/<int:number>/hand-over/",
+        views_handover.hand_over,
+        name="hand_over",
+    ),
+    path(
+        "runs/<str:key>/orders/<int:number>/hand-over/again/",
+        views_handover.again,
+        name="hand_over_again",
+    ),
     path("runs/<str:key>/orders/<int:number>/cancel/", views_rollback.cancel, name="order_cancel"),
 ]

@@ -10,8 +10,16 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from apps.core.errors import AppError
+from apps.dashboard import handover
 from apps.dashboard import rollback as drawer
-from apps.dashboard.access import actor, incident_in, may_operate, operating, run_of
+from apps.dashboard.access import (
+    actor,
+    incident_in,
+    may_administer,
+    may_operate,
+    operating,
+    run_of,
+)
 from apps.dashboard.views import number as number_of
 from apps.incidents import store as incidents
 from apps.rollbacks import resume, services, store
@@ -91,6 +99,8 @@ def order(request: HttpRequest, key: str, number: int) -> HttpResponse:
         "document": drawer.as_text(resume.ordered(found).document),
         "incident": incidents.get(found.incident_id) if found.incident_id else None,
         "may_operate": may_operate(request),
+        "may_administer": may_administer(request),
+        "handing": handover.scene(run, found),
     }
     part = request.GET.get("part") == "progress"
     return render(request, "rollbacks/_progress.html" if part else "rollbacks/order.html", context)

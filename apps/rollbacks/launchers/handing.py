@@ -117,10 +117,16 @@ def check_free(run_id: int, order_id: int) -> None:
         )  # fmt: skip
 
 
-def effects(run: RunInfo, order: OrderInfo) -> tuple[Effect, ...]:
-    """What the launcher of a run would do for an order; () without a launcher. Asks nobody."""
+def try_effects(run: RunInfo, order: OrderInfo) -> tuple[tuple[Effect, ...], str]:
+    """What the launcher of a run would do for an order, and why it cannot, "" if it can. Nothing
+    without a launcher. Asks nobody."""
     binding = binding_of(run)
-    return _made(binding, _unheard).plan(_errand(run, order)) if binding else ()
+    if binding is None:
+        return (), ""
+    try:
+        return _made(binding, _unheard).plan(_errand(run, order)), ""
+    except AppError as error:
+        return (), str(error)
 
 
 def binding_of(run: RunInfo) -> BindingInfo | None:
@@ -210,7 +216,8 @@ def _words(handover: HandoverInfo, state: HandoverState, text: str, launch: str)
     name = kinds.WORDS[handover.kind]
     if state is HandoverState.DONE:
         return f"{name} starts {launch}" if launch else text
-    return f"the hand-over to {name} is {state.value}: {text}"
+    became = {HandoverState.FAILED: "has failed", HandoverState.STOPPED: "was stopped"}
+    return f"the hand-over to {name} {became.get(state, 'needs a person')}: {text}"
 
 
 def _unheard(made: Made) -> None:

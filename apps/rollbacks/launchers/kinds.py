@@ -16,6 +16,8 @@ from apps.rollbacks.launchers.slurm import Slurm
 
 WORDS: Mapping[Kind, str] = {Kind.SLURM: "Slurm"}
 """The kinds that may be chosen, as people call them."""
+BY_ADDRESS: frozenset[Kind] = frozenset()
+"""The kinds that are reached over HTTP, with a token."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -236,7 +236,8 @@ class StorageRoot(models.Model):
 class ScannedStep(models.Model):
     """How a checkpoint looked when a root was scanned: the same again needs no reading.
 
-    place_key: of its address. path: below the root.
+    place_key: of its address. path: below the root. broken: with a fatal finding. numbered: its
+    name tells a step; else it is not registered.
     """
 
     pk = models.CompositePrimaryKey("run_id", "root_id", "place_key")
@@ -245,6 +246,8 @@ class ScannedStep(models.Model):
     place_key = models.CharField(max_length=64)
     path = models.TextField()
     fingerprint = models.CharField(max_length=64)
+    broken = models.BooleanField(default=False, db_default=False)
+    numbered = models.BooleanField(default=True, db_default=True)
 
     class Meta:
         indexes = [models.Index(fields=["root_id"], name="ix_scanned_step_root")]

@@ -43,7 +43,7 @@ class Look:
     """What one look at a root found; it grows while the look goes on.
 
     steps: checkpoints seen, of which `same` looked as before and were not read. lost: that were
-    here and are not any more. broken: with a fatal finding, of those that were read. refused: that
+    here and are not any more. broken: with a fatal finding. refused: that
     could not be registered. unnumbered: whose name tells no step. unknown: folders whose name is no
     run of the project. unmatched: files beside the pattern. outside, unread, vanished, other: of
     the listing (storage/listing.py). bytes_read: of headers and markers.

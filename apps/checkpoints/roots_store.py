@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -14,6 +15,18 @@ from apps.core.sql import query
 
 MAX_ROOTS = 500
 MAX_KNOWN = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """How a step looked when its root was looked at. broken: with a fatal finding. numbered: its
+    name tells a step."""
+
+    run_id: int
+    place_key: str
+    fingerprint: str
+    broken: bool
+    numbered: bool
 
 
 def one_at_a_time() -> None:
@@ -111,39 +124,38 @@ def finish(root_id: int, look: Look, next_at_ns: int) -> None:
     )
 
 
-def fingerprints(root_id: int) -> dict[str, str]:
+def seen(root_id: int) -> dict[str, Seen]:
     """path below the root -> how it looked, of at most MAX_KNOWN. -- uses ix_scanned_step_root"""
     rows = ScannedStep.objects.filter(root_id=root_id)
-    return dict(rows.values_list("path", "fingerprint")[:MAX_KNOWN])
+    fields = ("path", "run_id", "place_key", "fingerprint", "broken", "numbered")
+    return {path: Seen(*rest) for path, *rest in rows.values_list(*fields)[:MAX_KNOWN]}
 
 
-def runs_seen(root_id: int) -> list[int]:
-    """The runs that have steps below a root. -- uses ix_scanned_step_root"""
-    rows = ScannedStep.objects.filter(root_id=root_id).values_list("run_id", flat=True)
-    return sorted(rows.distinct()[:MAX_KNOWN])
-
-
-def keep(run_id: int, root_id: int, place_key: str, path: str, fingerprint: str) -> None:
+def keep(root_id: int, path: str, found: Seen) -> None:
     """Remembers how a step looked."""
     ScannedStep.objects.bulk_create(
         [
             ScannedStep(
-                run_id=run_id,
+                run_id=found.run_id,
                 root_id=root_id,
-                place_key=place_key,
+                place_key=found.place_key,
                 path=path,
-                fingerprint=fingerprint,
+                fingerprint=found.fingerprint,
+                broken=found.broken,
+                numbered=found.numbered,
             )
         ],
         update_conflicts=True,
         unique_fields=["run_id", "root_id", "place_key"],
-        update_fields=["path", "fingerprint"],
+        update_fields=["path", "fingerprint", "broken", "numbered"],
     )
 
 
-def forget(run_id: int, root_id: int, place_key: str) -> None:
-    """It is not there any more: should it come back, it is read again."""
-    ScannedStep.objects.filter(run_id=run_id, root_id=root_id, place_key=place_key).delete()
+def forget(root_id: int, gone: Collection[Seen]) -> None:
+    """They are not there any more: should they come back, they are read again."""
+    for one in gone:
+        rows = ScannedStep.objects.filter(run_id=one.run_id, root_id=root_id)
+        rows.filter(place_key=one.place_key).delete()
 
 
 def _said(rule: RootRule) -> Mapping[str, Any]:

@@ -17,6 +17,7 @@ from apps.checkpoints.records import Copy, Observation
 from apps.checkpoints.records import Look as StorageLook
 from apps.checkpoints.root_records import Beside, Look, Outcome, RootInfo
 from apps.checkpoints.roots import place_of
+from apps.checkpoints.roots_store import Seen
 from apps.checkpoints.storage.listing import MAX_NAMED, Bounds
 from apps.checkpoints.storage.mounts import Kind
 from apps.checkpoints.storage.places import Place
@@ -75,7 +76,7 @@ def scan(root_id: int) -> Look | None:
     look = Look(begun)
     started = time.monotonic()
     try:
-        _Scan(root, look).run()
+        _Scan(root, look, roots_store.seen(root_id)).run()
     except AppError as error:
         look.outcome, look.message = Outcome.FAILED, str(error)
     finally:
@@ -102,6 +103,7 @@ class _Scan:
 
     root: RootInfo
     look: Look
+    known: dict[str, Seen]
     present: set[tuple[int, str]] = field(default_factory=set)
     run_ids: dict[str, int | None] = field(default_factory=dict)
 
@@ -124,15 +126,14 @@ class _Scan:
             target=target_of(place_of(rule.uri), settings.CHECKPOINT_SCAN_BYTES_S),
             bounds=Bounds(seconds=settings.CHECKPOINT_SCAN_S * _LISTING_SHARE),
             pattern=rule.pattern,
-            known=roots_store.fingerprints(self.root.id),
+            known={path: one.fingerprint for path, one in self.known.items()},
         )
 
     def _take(self, answer: Answer) -> None:
         if isinstance(answer, StepSeen):
             self._step(answer)
         elif isinstance(answer, SameSeen):
-            self._here(answer.run, answer.path)
-            self.look.same += 1
+            self._same(answer)
         elif isinstance(answer, GoneSeen):
             self._here(answer.run, answer.path)
             self.look.vanished += 1
@@ -153,6 +154,17 @@ class _Scan:
             self.present.add((run_id, key_of(self._uri(path))))
         return run_id
 
+    def _same(self, seen: SameSeen) -> None:
+        self._here(seen.run, seen.path)
+        self.look.same += 1
+        known = self.known[seen.path]
+        self.look.broken += known.broken
+        if not known.numbered:
+            self._unnumbered(seen.path)
+
+    def _unnumbered(self, path: str) -> None:
+        self.look.unnumbered = (*self.look.unnumbered, path)[:MAX_NAMED]
+
     def _uri(self, path: str) -> str:
         return place(f"{self.root.rule.uri.rstrip('/')}/{path}" if path else self.root.rule.uri)
 
@@ -171,21 +183,25 @@ class _Scan:
     def _step(self, seen: StepSeen) -> None:
         run_id = self._here(seen.run, seen.path)
         self.look.bytes_read += seen.bytes_read
-        self.look.broken += any(one.fatal for one in seen.findings)
         if run_id is None:
             return
-        if seen.step is None:
-            self.look.unnumbered = (*self.look.unnumbered, seen.path)[:MAX_NAMED]
-            return
-        uri = self._uri(seen.path)
+        uri, broken = self._uri(seen.path), any(one.fatal for one in seen.findings)
         try:
-            observed = _observation(seen, seen.step, uri, self.look)
-            observing.observe(run_id, _with_content(run_id, observed))
-            roots_store.keep(run_id, self.root.id, key_of(uri), seen.path, seen.fingerprint)
+            if seen.step is None:
+                self._unnumbered(seen.path)
+            else:
+                observed = _observation(seen, seen.step, uri, self.look)
+                info = observing.observe(run_id, _with_content(run_id, observed))
+                broken = broken or bool(info and info.fatal)
         except AppError as error:
             self.look.refused += 1
             where = {"root": self.root.id, "path": seen.path, "reason": str(error)}
             log.warning("checkpoints.scan_refused", extra=where)
+            return
+        self.look.broken += broken
+        numbered = seen.step is not None
+        found = Seen(run_id, key_of(uri), seen.fingerprint, broken, numbered)
+        roots_store.keep(self.root.id, seen.path, found)
 
     def _beside(self, seen: BesideSeen) -> None:
         run_id = self._run_of(seen.run)
@@ -197,20 +213,25 @@ class _Scan:
     def _note_gone(self) -> None:
         """Every checkpoint that was seen here before and is not here now is gone."""
         doubt = absence_doubt(self.look, self.root.last)
-        missing = [(run_id, copy) for run_id, copy in self._known() if not self._sees(run_id, copy)]
+        missing = [
+            (run_id, copy) for run_id, copy in self._registered() if not self._sees(run_id, copy)
+        ]
         if missing and doubt:
             self.look.outcome, self.look.message = Outcome.PARTIAL, doubt
             return
         for run_id, copy in missing:
-            at_ns = self.look.at_ns
-            observing.vanished(run_id, (copy.attempt, copy.step), copy.uri, at_ns=at_ns)
-            roots_store.forget(run_id, self.root.id, key_of(copy.uri))
+            at = (copy.attempt, copy.step)
+            observing.vanished(run_id, at, copy.uri, at_ns=self.look.at_ns)
             self.look.lost += 1
+        gone = (
+            one for one in self.known.values() if (one.run_id, one.place_key) not in self.present
+        )
+        roots_store.forget(self.root.id, list(gone))
 
-    def _known(self) -> Iterator[tuple[int, Copy]]:
+    def _registered(self) -> Iterator[tuple[int, Copy]]:
         """Places below the root that were looked at before this look began."""
         own = self.root.rule.run_id
-        for run_id in [own] if own is not None else roots_store.runs_seen(self.root.id):
+        for run_id in {one.run_id for one in self.known.values()} | ({own} if own else set()):
             for copy in copies_store.under(run_id, self.root.rule.uri):
                 if copy.seen_at_ns is not None and copy.seen_at_ns < self.look.at_ns:
                     yield run_id, copy

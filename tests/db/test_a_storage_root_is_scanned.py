@@ -9,7 +9,7 @@ from apps.checkpoints import roots, roots_store, scanning, store
 from apps.checkpoints.domain.codes import CheckpointFinding, Level
 from apps.checkpoints.domain.lifecycle import State
 from apps.checkpoints.root_records import Outcome, RootRule
-from apps.checkpoints.storage import places
+from apps.checkpoints.storage import places, scan_work
 from apps.checkpoints.storage.process import ChildFailed
 from apps.checkpoints.storage.protocol import ListingSeen, StepSeen
 from apps.core.clock import now_ns
@@ -73,6 +73,8 @@ def test_the_same_again_is_not_read_and_a_change_is_found(disk, run_id):
     assert (again.steps, again.same, again.bytes_read) == (1, 1, 0)
     cut(step / "__2_0.distcp")
     assert look(root_id).broken == 1
+    again = look(root_id)
+    assert (again.same, again.broken) == (1, 1)
     (info,) = store.checkpoints(run_id)
     assert {"TRUNCATED", "INVENTORY_MISMATCH"} <= {one.code for one in info.findings}
     assert not info.complete
@@ -190,3 +192,46 @@ def test_a_finding_is_kept_as_it_was_said(disk, run_id):
     (info,) = store.checkpoints(run_id)
     assert isinstance(info.findings[0], CheckpointFinding)
     assert info.findings[0].fatal
+
+
+def test_a_step_without_a_number_is_named_and_read_once(disk, run_id):
+    lay(disk / "final")
+    root_id = added(disk, run_id)
+    assert look(root_id).unnumbered == ("final",)
+    again = look(root_id)
+    assert (again.unnumbered, again.same, again.bytes_read) == (("final",), 1, 0)
+    assert states(run_id) == {}
+    shutil.rmtree(disk / "final")
+    look(root_id)
+    assert roots_store.seen(root_id) == {}
+
+
+def test_files_that_vanish_while_a_step_is_checked_wait_for_the_next_look(
+    disk, run_id, monkeypatch
+):
+    step = lay(disk / "step-100")
+    root_id = added(disk, run_id)
+    monkeypatch.setattr(scanning, "answers", in_this_process(lambda: shutil.rmtree(step)))
+    found = look(root_id)
+    assert (found.steps, found.vanished, found.broken) == (1, 1, 0)
+    assert states(run_id) == {}
+
+
+def in_this_process(meanwhile):
+    """The child's work here, with something that happens between listing and reading."""
+
+    def answers(ask, limits):
+        said = []
+        whole = scan_work.layouts.find
+
+        def find(*given):
+            steps = whole(*given)
+            meanwhile()
+            return steps
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(scan_work.layouts, "find", find)
+            scan_work.run(ask, said.append)
+        return iter(said)
+
+    return answers

@@ -131,6 +131,11 @@ def seen(root_id: int) -> dict[str, Seen]:
     return {path: Seen(*rest) for path, *rest in rows.values_list(*fields)[:MAX_KNOWN]}
 
 
+def fingerprints(root_id: int) -> dict[str, str]:
+    """path below the root -> how it looked, as a child wants it."""
+    return {path: one.fingerprint for path, one in seen(root_id).items()}
+
+
 def keep(root_id: int, path: str, found: Seen) -> None:
     """Remembers how a step looked."""
     ScannedStep.objects.bulk_create(

@@ -190,8 +190,8 @@ class _Scan:
             if seen.step is None:
                 self._unnumbered(seen.path)
             else:
-                observed = _observation(seen, seen.step, uri, self.look)
-                info = observing.observe(run_id, _with_content(run_id, observed))
+                observed = observation(seen, seen.step, uri, self.look)
+                info = observing.observe(run_id, with_content(run_id, observed))
                 broken = broken or bool(info and info.fatal)
         except AppError as error:
             self.look.refused += 1
@@ -252,7 +252,8 @@ def absence_doubt(look: Look, before: Look | None) -> str:
     return f"it is empty and lies on another mount than before ({was}, now {now}): is it mounted?"
 
 
-def _observation(seen: StepSeen, step: int, uri: str, look: Look) -> Observation:
+def observation(seen: StepSeen, step: int, uri: str, look: Look) -> Observation:
+    """What the child said of a step, ready to be registered."""
     return Observation(
         step=step,
         uri=uri,
@@ -266,7 +267,7 @@ def _observation(seen: StepSeen, step: int, uri: str, look: Look) -> Observation
     )
 
 
-def _with_content(run_id: int, seen: Observation) -> Observation:
+def with_content(run_id: int, seen: Observation) -> Observation:
     """With what a full hash found here: headers that are whole do not take that back."""
     found = hashes_store.standing(run_id, seen.uri, digest(sizes(seen.inventory)))
     return replace(seen, findings=(*seen.findings, *found)) if found else seen

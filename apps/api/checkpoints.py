@@ -58,7 +58,7 @@ class MarkOut(Schema):
 
 class CheckpointOut(Schema):
     """state: requested, committing, committed, verified, failed, deleted, lost. level: how far it
-    was checked. standing: both and the findings in one word. unchecked: what the last look left
+    was checked. worth: both and the findings in one word. unchecked: what the last look left
     out. files: of at most 64; all are in the answer about one checkpoint."""
 
     attempt: int
@@ -75,7 +75,7 @@ class CheckpointOut(Schema):
     state: str
     state_at_ns: int
     why: str
-    standing: str
+    worth: str
     level: str
     complete: bool
     findings: list[FindingOut]
@@ -265,7 +265,7 @@ def _shape(
         **{name: getattr(info, name) for name in _SAME},
         "files": info.files if info.file_count <= MAX_FILES else {},
         "state": info.state.value,
-        "standing": info.standing.value,
+        "worth": info.worth.value,
         "findings": [f.as_json() for f in info.findings],
         "seen_at_ns": look.seen_at_ns if look else None,
         "bytes_read": look.bytes_read if look else None,

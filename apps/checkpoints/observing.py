@@ -294,7 +294,7 @@ def _go_on(run_id: int, known: CheckpointInfo, left: Sequence[Copy], check: Chec
         return
     chosen = left[0]
     store.move(run_id, known.attempt, known.step, chosen.uri)
-    worth = known.standing.value.replace("_", " ") if check.state in PRESENT else check.state.value
+    worth = known.worth.value.replace("_", " ") if check.state in PRESENT else check.state.value
     why = f"{known.path} is {worth}; restored from {chosen.uri} from now on"
     goes_on = replace(
         check,

@@ -9,7 +9,7 @@ from enum import StrEnum
 from apps.checkpoints.domain import inventory
 from apps.checkpoints.domain.codes import CheckpointFinding, Level
 from apps.checkpoints.domain.inventory import Inventory
-from apps.checkpoints.domain.lifecycle import Standing, State, standing
+from apps.checkpoints.domain.lifecycle import State, Worth, worth_of
 from apps.checkpoints.domain.places import Tier
 
 Packed = bytes
@@ -21,7 +21,7 @@ def is_complete(state: State, level: Level, findings: Iterable[CheckpointFinding
     """Whether a checkpoint may be offered for a restore: it is there, its marker was seen (a word
     of its writer alone is not enough), and nothing fatal was found."""
     hurt = any(f.fatal for f in findings)
-    return standing(state, level, hurt=hurt) is Standing.COMPLETE
+    return worth_of(state, level, hurt=hurt) is Worth.COMPLETE
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +70,9 @@ class CheckpointInfo:
     source: str = "http"
 
     @property
-    def standing(self) -> Standing:
+    def worth(self) -> Worth:
         """What it is worth in one word."""
-        return standing(self.state, Level(self.level), hurt=bool(self.fatal))
+        return worth_of(self.state, Level(self.level), hurt=bool(self.fatal))
 
     @property
     def place(self) -> Place:
@@ -165,9 +165,9 @@ class Copy:
     seen_at_ns: int | None
 
     @property
-    def standing(self) -> Standing:
+    def worth(self) -> Worth:
         """What this copy is worth in one word."""
-        return standing(self.state, self.level, hurt=any(f.fatal for f in self.findings))
+        return worth_of(self.state, self.level, hurt=any(f.fatal for f in self.findings))
 
     @property
     def complete(self) -> bool:

@@ -10,7 +10,7 @@ from apps.checkpoints import marks_store, store
 from apps.checkpoints.checks import check_of, moved, unique
 from apps.checkpoints.domain import inventory
 from apps.checkpoints.domain.codes import CheckpointFinding, Code, Level, finding, printable
-from apps.checkpoints.domain.lifecycle import OPEN, PRESENT, Event, State, after
+from apps.checkpoints.domain.lifecycle import OPEN, PRESENT, Event, State
 from apps.checkpoints.domain.places import place
 from apps.checkpoints.domain.spoken import Said, Speech
 from apps.checkpoints.observing import deleted
@@ -30,9 +30,11 @@ _NAMES = {
 }
 
 
-def say(run_id: int, attempt: int, speeches: Sequence[Said]) -> Counter[str]:
-    """Takes in what lines said, in the caller's transaction; how many of each kind said something
-    new, and how many spoke of a checkpoint that is unknown.
+def say(
+    run_id: int, attempt: int, speeches: Sequence[Said], *, source: str = "log"
+) -> Counter[str]:
+    """Takes in what lines or programs said, in the caller's transaction; how many of each kind said
+    something new, and how many spoke of a checkpoint that is unknown.
 
     A save that begins is requested, one that is said to have ended is committed but not complete:
     no storage was looked at. What a process says to have loaded is restored; only what is
@@ -42,7 +44,7 @@ def say(run_id: int, attempt: int, speeches: Sequence[Said]) -> Counter[str]:
     for said in speeches:
         known = _known(run_id, attempt, said)
         if said.speech in (Speech.REQUESTED, Speech.COMMITTED):
-            new = _saved(run_id, attempt, known, said)
+            new = _saved(run_id, attempt, known, (said, source))
         elif known is None:
             new = False
             counts["checkpoints_unknown"] += 1
@@ -71,10 +73,11 @@ def _known(run_id: int, attempt: int, said: Said) -> CheckpointInfo | None:
     return store.lock(run_id, chosen.attempt, chosen.step) if chosen else None
 
 
-def _saved(run_id: int, attempt: int, known: CheckpointInfo | None, said: Said) -> bool:
+def _saved(run_id: int, attempt: int, known: CheckpointInfo | None, told: tuple[Said, str]) -> bool:
+    said, source = told
     event = Event.REQUESTED if said.speech is Speech.REQUESTED else Event.COMMITTED
     if known is None:
-        return _add(run_id, attempt, said, event)
+        return _add(run_id, attempt, said, source)
     if said.at_ns < known.state_at_ns or (event is Event.REQUESTED and known.state in PRESENT):
         return False
     check = moved(check_of(known), event, said.at_ns, _why(said))
@@ -96,12 +99,14 @@ def _name(run_id: int, known: CheckpointInfo, said: Said) -> bool:
     return True
 
 
-def _add(run_id: int, attempt: int, said: Said, event: Event) -> bool:
-    text = "only a log line spoke of it: nothing about its files is known"
+def _add(run_id: int, attempt: int, said: Said, source: str) -> bool:
+    who = "a log line" if source == "log" else "its writer"
+    text = f"only {who} told of it: nothing about its files is known"
     found: tuple[CheckpointFinding, ...] = (finding(Code.UNCHECKED, text),)
     if said.doubt:
         found = unique(found, (finding(Code.STEP_MISMATCH, said.doubt),))
-    state = after(State.REQUESTED, event)
+    requested = said.speech is Speech.REQUESTED
+    state = State.REQUESTED if requested else State.COMMITTED
     framework = said.framework or "unknown"
     check = Check(Level.LISTED, framework, found, state, said.at_ns, _why(said))
     new = NewCheckpoint(
@@ -112,7 +117,7 @@ def _add(run_id: int, attempt: int, said: Said, event: Event) -> bool:
         save_s=None,
         files={},
         digest=inventory.UNKNOWN,
-        source="log",
+        source=source,
     )
     return store.add(run_id, new, check)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from apps.checkpoints import copies_store, marks, store
-from apps.checkpoints.domain.lifecycle import Standing
+from apps.checkpoints.domain.lifecycle import Worth
 from apps.checkpoints.records import CheckpointInfo, Copy, Protection
 from apps.dashboard.evaluations import Beside, beside
 from apps.ingest.wandb import artifacts_store
@@ -18,7 +18,7 @@ from apps.runs.records import RunInfo
 PAGE: Final = 100
 ENOUGH: Final = 2
 """Complete checkpoints below which the next fault may find none."""
-_GONE: Final = frozenset((Standing.DELETED, Standing.LOST))
+_GONE: Final = frozenset((Worth.DELETED, Worth.LOST))
 VIEWS: Final = {
     "there": "There",
     "complete": "Complete",
@@ -28,7 +28,7 @@ VIEWS: Final = {
     "all": "All",
 }
 """What may be shown: address -> words. trouble: damaged, failed or lost."""
-_TROUBLE: Final = frozenset((Standing.DAMAGED, Standing.FAILED, Standing.LOST))
+_TROUBLE: Final = frozenset((Worth.DAMAGED, Worth.FAILED, Worth.LOST))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +43,13 @@ class Row:
 
     def in_view(self, view: str) -> bool:
         """Whether it is shown in one of VIEWS."""
-        standing = self.info.standing
+        worth = self.info.worth
         return {
-            "there": standing not in _GONE,
-            "complete": standing is Standing.COMPLETE,
-            "trouble": standing in _TROUBLE,
+            "there": worth not in _GONE,
+            "complete": worth is Worth.COMPLETE,
+            "trouble": worth in _TROUBLE,
             "kept": bool(self.marks),
-            "gone": standing in _GONE,
+            "gone": worth in _GONE,
         }.get(view, True)
 
 
@@ -97,8 +97,8 @@ def shelf(run: RunInfo, now_ns: int) -> Shelf:
         )
         for info in sorted(found, key=lambda info: (-info.step, -info.attempt))
     )
-    complete = [row.info for row in rows if row.info.standing is Standing.COMPLETE]
-    there = [row.info for row in rows if row.info.standing not in _GONE]
+    complete = [row.info for row in rows if row.info.worth is Worth.COMPLETE]
+    there = [row.info for row in rows if row.info.worth not in _GONE]
     return Shelf(
         rows=rows,
         counts=Counter(view for view in VIEWS for row in rows if row.in_view(view)),

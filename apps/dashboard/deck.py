@@ -203,12 +203,11 @@ def _rank_chart(scene: _Scene) -> dict[str, Any] | None:
 
 def _lanes(scene: _Scene) -> list[dict[str, Any]]:
     run, clock = scene.run, scene.clock
-    saved = checkpoints.checkpoints(run.id)
-    page = reverse("checkpoints", args=[run.key])
+    saved = checkpoints.outlines(run.id)
     orders = rollbacks.orders(run.id)
     found = [
         lanes.nonfinite_lane(clock, scene.curves),
-        lanes.checkpoint_lane(clock, saved, lambda attempt, step: f"{page}#c{attempt}-{step}"),
+        lanes.checkpoint_lane(clock, saved, lambda *at: reverse("checkpoint", args=[run.key, *at])),
         lanes.attempt_lane(clock, scene.attempts),
         lanes.node_lane(clock, _node_events(scene)),
         lanes.finding_lane(

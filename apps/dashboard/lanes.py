@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from apps.checkpoints.domain.lifecycle import Worth
+from apps.checkpoints.records import CheckpointInfo
 from apps.core.records import Finding, FindingSeverity, NodeEvent
 from apps.dashboard.curves import Curve, step_to_time_ms, time_to_step
 from apps.incidents.domain.correlate import SCRIPT_ALERT
@@ -16,7 +18,11 @@ _TONE = {
     FindingSeverity.WARN: "warn",
     FindingSeverity.INFO: "info",
 }
-LEVEL_TONE = {"listed": "info", "committed": "ok", "headers_verified": "ok"}
+_CHECKPOINTS = {
+    Worth.COMPLETE: ("tick", "ok"),
+    Worth.UNDER_WAY: ("hollow", "run"),
+    Worth.UNSEEN: ("hollow", "info"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,20 +95,22 @@ def _attempt_text(a: AttemptInfo, newest: int) -> str:
 
 
 def checkpoint_lane(
-    clock: Clock, checkpoints: Sequence[Any], href: Callable[[int, int], str]
+    clock: Clock, checkpoints: Sequence[CheckpointInfo], href: Callable[[int, int], str]
 ) -> dict[str, Any]:
-    """Saved checkpoints: tick = complete, ring = listed only, cross = damaged."""
+    """Checkpoints that are there or should be: tick = complete, cross = damaged, failed or lost,
+    ring = being saved, or only spoken of."""
     items = []
     for c in checkpoints:
-        fatal = not c.complete and bool(c.findings)
-        shape = "cross" if fatal else ("tick" if c.complete else "hollow")
-        tone = "critical" if fatal else LEVEL_TONE.get(c.level, "info")
+        if c.worth is Worth.DELETED:
+            continue
+        shape, tone = _CHECKPOINTS.get(c.worth, ("cross", "critical"))
+        told = f"{c.worth.value}, {c.level}".replace("_", " ")
         items.append(
             mark(
                 clock.of_step(c.attempt, c.step, c.saved_at_ns),
                 shape,
                 tone,
-                f"checkpoint {c.step:,}, attempt {c.attempt}: {c.level.replace('_', ' ')}",
+                f"checkpoint {c.step:,}, attempt {c.attempt}: {told}",
                 href(c.attempt, c.step),
             )
         )

@@ -12,9 +12,9 @@ from django.db import transaction
 from apps.checkpoints.services import record as record_checkpoints
 from apps.core.errors import AppError, BadPayload
 from apps.core.grid import job_of, names_of, steps_of, times_of
-from apps.core.records import MetricRow, NodeEvent
+from apps.core.records import CheckpointSeen, MetricRow, NodeEvent
 from apps.ingest.checkpoints.parse import CheckpointBatch
-from apps.ingest.checkpoints.said import add_said
+from apps.ingest.checkpoints.said import add_said, take
 from apps.ingest.envelope import Envelope
 from apps.ingest.logs.parse import LogBatch
 from apps.ingest.metrics.parse import MetricBatch, check_names
@@ -257,13 +257,19 @@ def note_ranks(
 
 
 def write_checkpoints(envelope: Envelope, batch: CheckpointBatch) -> Written:
-    """Announced checkpoints."""
-    began_ns = min((seen.saved_at_ns for seen in batch.seen), default=envelope.received_ns)
+    """Announced checkpoints, and what became of them."""
+    began_ns = min(batch.times_ns, default=envelope.received_ns)
     attempt = runs.settle_attempt(envelope.run_id, batch.attempt, began_ns).number
-    record_checkpoints(envelope.run_id, attempt, batch.seen)
-    last = max((seen.saved_at_ns for seen in batch.seen), default=None)
+    counts = Counter({"checkpoints": 0})
+    for event in batch.events:
+        if isinstance(event, CheckpointSeen):
+            record_checkpoints(envelope.run_id, attempt, [event])
+            counts["checkpoints"] += 1
+        else:
+            counts += take(envelope.run_id, attempt, [event], source="http")
+    last = max(batch.times_ns, default=None)
     runs_store.note_progress(envelope.run_id, attempt, Progress(last_ns=last), None)
-    return Written(frozenset({attempt}), {"checkpoints": len(batch.seen)})
+    return Written(frozenset({attempt}), counts)
 
 
 def write_nodes(envelope: Envelope, batch: tuple[NodeEvent, ...]) -> Written:

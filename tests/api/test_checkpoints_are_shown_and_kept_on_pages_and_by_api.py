@@ -107,7 +107,7 @@ def test_who_may_only_read_keeps_nothing(reader, looked_at):
 
 
 def test_the_api_tells_the_same(ask, looked_at):
-    worth = {c["step"]: c["standing"] for c in ask(API).json()["items"]}
+    worth = {c["step"]: c["worth"] for c in ask(API).json()["items"]}
     assert (worth[750], worth[900], worth[1060]) == ("deleted", "complete", "unseen")
     assert [c["step"] for c in ask(f"{API}?state=deleted").json()["items"]] == [750]
     one = ask(f"{API}/0/900").json()

@@ -1,3 +1,4 @@
+import orjson
 import pytest
 
 from apps.checkpoints import marks, overdue, services, store
@@ -125,3 +126,30 @@ def test_what_an_attempt_has_loaded_is_kept_for_the_checks_of_its_start():
     digest([envelope("logs", log_body(line.encode()), run_id=run_id, run_key=KEY)])
     (loaded,) = loads_store.of(run_id, 0)
     assert (loaded.step, loaded.path) == (900, f"{ROOT}/iter_0000900")
+
+
+def test_a_program_says_by_http_what_lines_would():
+    run_id = start(0)
+    save = {"ts": at(100) / 1e9, "step": 100, "path": "/s-100"}
+    events = [
+        save | {"event": "requested"},
+        save | {"files": {".metadata": 5, "__0_0.distcp": 9}},
+        save | {"event": "loading", "ts": at(110) / 1e9},
+    ]
+    for sent in (events[:1], events[1:]):
+        body = orjson.dumps({"attempt": 0, "events": sent})
+        digest([envelope("checkpoints", body, run_id=run_id, run_key=KEY)])
+    kept = only(run_id)
+    assert (kept.state, kept.complete, kept.source) == ("committed", True, "http")
+    assert list(marks.protections(run_id, at(111))) == [(0, 100)]
+    assert [one.path for one in loads_store.of(run_id, 0)] == ["/s-100"]
+
+
+def test_a_save_that_was_requested_by_http_fails_like_any_other():
+    run_id = start(0)
+    asked = {"ts": at(100) / 1e9, "step": 100, "path": "/s-100", "event": "requested"}
+    body = orjson.dumps({"attempt": 0, "events": [asked]})
+    digest([envelope("checkpoints", body, run_id=run_id, run_key=KEY)])
+    assert overdue.fail_overdue({run_id: at(159)}, at(159)) == 0
+    assert overdue.fail_overdue({run_id: at(161)}, at(161)) == 1
+    assert only(run_id).state == "failed"

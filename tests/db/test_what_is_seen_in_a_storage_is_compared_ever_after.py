@@ -157,7 +157,7 @@ def test_one_that_is_hurt_in_its_place_goes_on_in_a_whole_copy():
     assert (info.path, info.complete, info.findings) == ("s3://b/step-100", True, ())
     assert info.why == f"{URI} is damaged; restored from s3://b/step-100 from now on"
     places = copies_store.of_run(run_id, [info])[0, 100]
-    assert [(p.uri, p.standing.value) for p in places] == [
+    assert [(p.uri, p.worth.value) for p in places] == [
         ("s3://b/step-100", "complete"),
         (URI, "damaged"),
     ]

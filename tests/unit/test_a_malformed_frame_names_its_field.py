@@ -91,7 +91,7 @@ def test_times_are_shifted_and_metadata_is_unpacked():
             "events": [SAVED | {"metadata_b64": base64.b64encode(b"meta").decode()}],
         }
     )
-    (seen,) = parse_checkpoints(body).seen
+    (seen,) = parse_checkpoints(body).events
     assert (seen.saved_at_ns, seen.metadata) == (10_500_000_003, b"meta")
 
 

@@ -30,7 +30,7 @@ class State(StrEnum):
     LOST = "lost"
 
 
-class Standing(StrEnum):
+class Worth(StrEnum):
     """What a checkpoint is worth in one word.
 
     complete: it may be restored. damaged: it is there, and something forbids it. unseen: only a
@@ -63,9 +63,9 @@ PRESENT: Final = frozenset((State.COMMITTED, State.VERIFIED))
 OPEN: Final = frozenset((State.REQUESTED, State.COMMITTING))
 GONE: Final = frozenset((State.DELETED, State.LOST))
 _ENDS: Final = {
-    State.FAILED: Standing.FAILED,
-    State.DELETED: Standing.DELETED,
-    State.LOST: Standing.LOST,
+    State.FAILED: Worth.FAILED,
+    State.DELETED: Worth.DELETED,
+    State.LOST: Worth.LOST,
 }
 
 _OPEN_MOVES: Final = {
@@ -118,15 +118,15 @@ def event_of(level: Level, *, hurt: bool) -> Event:
     return Event.COMMITTED if level is Level.COMMITTED else Event.VERIFIED
 
 
-def standing(state: State, level: Level, *, hurt: bool) -> Standing:
+def worth_of(state: State, level: Level, *, hurt: bool) -> Worth:
     """What a checkpoint is worth. hurt: something fatal was found in it."""
     if state in OPEN:
-        return Standing.UNDER_WAY
+        return Worth.UNDER_WAY
     if state not in PRESENT:
         return _ENDS[state]
     if hurt:
-        return Standing.DAMAGED
-    return Standing.UNSEEN if level is Level.LISTED else Standing.COMPLETE
+        return Worth.DAMAGED
+    return Worth.UNSEEN if level is Level.LISTED else Worth.COMPLETE
 
 
 def level_after(known: Level, seen: Level, *, whole: bool) -> Level:

@@ -1,4 +1,4 @@
-"""What log lines say of checkpoints, in the transaction that stores the lines."""
+"""What log lines and programs say of checkpoints, in the transaction that stores their body."""
 
 from __future__ import annotations
 
@@ -24,12 +24,17 @@ def add_said(run_id: int, attempt: int, parsed: Sequence[ParsedSegment]) -> Coun
     """
     lines = sorted(_lines(parsed))
     speeches = said(lines[:MAX_LINES])
-    counts = saying.say(run_id, attempt, speeches[:MAX_SAID])
-    loads_store.add(run_id, attempt, _loads(speeches))
+    counts = take(run_id, attempt, speeches[:MAX_SAID], source="log")
     left_out = max(0, len(lines) - MAX_LINES) + max(0, len(speeches) - MAX_SAID)
     if left_out:
         counts["checkpoint_lines_left_out"] += left_out
     return counts
+
+
+def take(run_id: int, attempt: int, speeches: Sequence[Said], *, source: str) -> Counter[str]:
+    """Registers what was said, and keeps what was loaded for the checks of the start."""
+    loads_store.add(run_id, attempt, _loads(speeches))
+    return saying.say(run_id, attempt, speeches, source=source)
 
 
 def _loads(speeches: Sequence[Said]) -> Iterator[Loaded]:

@@ -28,6 +28,7 @@ from apps.api.runs import router as runs
 from apps.api.siblings import router as siblings
 from apps.api.stops import router as stops
 from apps.api.storage import router as storage
+from apps.api.suites import router as suites
 
 DESCRIPTION = """
 Read what Lastgood knows, acknowledge incidents, order and follow rollbacks.
@@ -69,6 +70,7 @@ api.add_router("", checkpoints, tags=["checkpoints"])
 api.add_router("", clocks, tags=["logs"])
 api.add_router("", detectors, tags=["detectors"])
 api.add_router("", evaluations, tags=["evaluations"])
+api.add_router("", suites, tags=["evaluations"])
 api.add_router("", labels, tags=["ingest"])
 api.add_router("", logs, tags=["logs"])
 api.add_router("", names, tags=["names"])

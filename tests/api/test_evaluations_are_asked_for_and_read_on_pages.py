@@ -124,3 +124,26 @@ def test_programs_ask_follow_and_cancel(ask, send, run_id):
     assert send(f"{API}/jobs/{job['id']}/cancel", {}).json()["state"] == "cancelled"
     assert send(f"{API}/jobs", {"suite": "weekly", "step": 900}).status_code == 404
     assert ask(f"{API}/jobs/999999").status_code == 404
+
+
+def test_programs_set_suites_with_the_scope_admin(ask, send, client, token):
+    from apps.accounts.services import make_token
+
+    admin = make_token("root", ["read", "admin"])
+    body = {"name": "nightly", "argv": [PROGRAM, "{output}"], "tries": 1}
+    assert send("projects/-/suites", body).status_code == 403
+    made = send("projects/-/suites", body, secret=admin).json()
+    assert (made["tries"], made["version"], made["changed_by"]) == (1, 1, "root")
+    assert ask("projects/-/suites").json() == {"items": [made], "programs": [PROGRAM]}
+    key = {"Authorization": f"Bearer {admin}"}
+    address = f"/api/v1/projects/-/suites/{made['id']}"
+    changed = body | {"version": 1, "every_steps": 500}
+    answers = [
+        client.put(address, changed, content_type="application/json", headers=key) for _ in (1, 2)
+    ]
+    assert [answer.status_code for answer in answers] == [200, 409]
+    assert (
+        client.delete(f"/api/v1/projects/other/suites/{made['id']}", headers=key).status_code == 404
+    )
+    assert client.delete(address, headers=key).json()["every_steps"] == 500
+    assert ask("projects/-/suites").json()["items"] == []

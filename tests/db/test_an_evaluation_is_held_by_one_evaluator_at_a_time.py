@@ -11,6 +11,7 @@ from apps.core.errors import Conflict, NotFound, Refused
 from apps.runs import store as runs
 from tests.evaluation_samples import checkpoint
 from tests.factories import T0_NS
+from tests.threads import at_once
 
 pytestmark = pytest.mark.django_db
 S = 1_000_000_000
@@ -60,6 +61,13 @@ def test_one_job_has_one_holder_and_ends_by_it(job):
     assert evaluating.finish(held, ended, NOW, lambda: written.append(1)) is State.DONE
     assert evaluating.finish(held, ended, NOW, nothing) is None
     assert (written, jobs_store.log_text(job.run_id, job.id)) == ([1], "hello")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_evaluators_that_ask_at_once_one_gets_the_job(job):
+    held = []
+    assert at_once(*[lambda: held.append(evaluating.claim("gpu", NOW))] * 4) == []
+    assert [one.job.id for one in held if one] == [job.id]
 
 
 def test_a_silent_evaluator_loses_its_job_and_changes_nothing_any_more(job):

@@ -18,6 +18,7 @@ _SECTIONS = (
     ("/ingest/", "ingest"),
     ("/audit/", "audit"),
     ("/storage/", "storage"),
+    ("/goodput/", "goodput"),
     ("/runs/", "runs"),
 )
 

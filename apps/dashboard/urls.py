@@ -20,6 +20,7 @@ from apps.dashboard import (
     views_names,
     views_patterns,
     views_planned,
+    views_planning,
     views_retention,
     views_rollback,
     views_run,
@@ -101,6 +102,8 @@ urlpatterns = [
         views_checkpoints.mark,
         name="checkpoint_mark",
     ),
+    path("goodput/", views_planning.fleet, name="goodput"),
+    path("runs/<str:key>/planning/", views_planning.plan, name="planning"),
     path("runs/<str:key>/retention/", views_retention.plan, name="retention"),
     path("projects/<path:project>/evaluations/", views_evaluations.project_suites, name="suites"),
     path(

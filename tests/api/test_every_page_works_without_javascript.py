@@ -30,6 +30,8 @@ PAGES = [
     "/runs/boom/checkpoints/",
     "/runs/boom/retention/",
     "/runs/boom/retention/?preset=calendar",
+    "/runs/boom/planning/",
+    "/goodput/",
     "/runs/boom/series/?row=loss",
     "/runs/boom/layers/",
     "/runs/boom/rollback/",

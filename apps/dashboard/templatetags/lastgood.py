@@ -87,6 +87,18 @@ def brief(value: float | None) -> str:
 
 
 @register.filter
+def percent(value: float | None) -> str:
+    """A ratio as percent with one decimal; "-" if unknown."""
+    return "-" if value is None else f"{100 * value:.1f} %"
+
+
+@register.filter
+def gpu_hours(gpu_s: float) -> str:
+    """GPU-seconds as GPU-hours."""
+    return f"{brief(gpu_s / 3_600)} h"
+
+
+@register.filter
 def size(value: float | None) -> str:
     """Bytes in binary units."""
     return "-" if value is None else core_words.size(float(value))

@@ -101,6 +101,7 @@ def order(request: HttpRequest, key: str, number: int) -> HttpResponse:
         "may_operate": may_operate(request),
         "may_administer": may_administer(request),
         "handing": handover.scene(run, found),
+        "start": resume.start_of(found) if found.active else None,
     }
     part = request.GET.get("part") == "progress"
     return render(request, "rollbacks/_progress.html" if part else "rollbacks/order.html", context)

@@ -15,7 +15,7 @@ from apps.checkpoints.records import CheckpointInfo
 from apps.incidents import store as incidents
 from apps.rollbacks import gather, store
 from apps.rollbacks.domain import order as document
-from apps.rollbacks.domain.branching import Chosen, framework_of, plan
+from apps.rollbacks.domain.branching import BranchPlan, Chosen, framework_of, plan
 from apps.rollbacks.domain.lineage import Stretch, contains, past
 from apps.rollbacks.domain.state import OrderState
 from apps.rollbacks.records import OrderInfo, ResumePoint
@@ -79,6 +79,12 @@ def ordered(order: OrderInfo) -> ResumePoint:
         **_start(chosen_by(order), framework(known)),
     )
     return _sealed(payload)
+
+
+def start_of(order: OrderInfo) -> BranchPlan:
+    """How the framework that wrote the checkpoint of an order starts from it."""
+    known = checkpoints.get(order.run_id, order.attempt, order.step)
+    return plan(chosen_by(order), framework(known))
 
 
 def chosen_by(order: OrderInfo) -> Chosen:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -72,6 +73,16 @@ class BranchPlan:
     avoid: tuple[str, ...] = ()
     note: str = ""
     title: str = field(default="", compare=False)
+
+    @property
+    def line(self) -> str:
+        """The arguments of the first start as a shell reads them."""
+        return shlex.join(self.arguments)
+
+    @property
+    def later_line(self) -> str:
+        """Those of later starts."""
+        return shlex.join(self.later)
 
     def as_json(self) -> dict[str, Any]:
         """As a launcher gets it: lists and text only."""

@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from apps.checkpoints.domain.headers import ocdbt
 from tests import ckpt_files
 
 ZIP = "checkpoint-200/optimizer.pt"
 SHARD = "checkpoint-200/model-00002-of-00003.safetensors"
 INDEX = "checkpoint-200/model.safetensors.index.json"
+NODE = "200/state/d/3bde80a43aa04a91ba7aa9559f0751bf"
 DCP_SHARD = "weights/__3_0.distcp"
 
 
@@ -86,6 +88,7 @@ def test_an_empty_file_is_of_length_zero(where):
         ("olmo_core", "step70/train/rank0.pt", "RANK_FILES_GAP"),
         ("nemo", "m--step=5-last/weights/.metadata", "NO_COMMIT_MARKER"),
         ("orbax", "200/commit_success.txt", "NO_COMMIT_MARKER"),
+        ("orbax", NODE, "MISSING_SHARD"),
         ("dcp_hf", "step-500/shard-00002-model-00001-of-00001.safetensors", "MISSING_SHARD"),
     ],
 )
@@ -119,6 +122,15 @@ def test_what_is_absent_is_named(layout, name, code):
         ("deepspeed", "latest", b"\xff\xfe", "BAD_LATEST"),
         ("orbax", "200/_CHECKPOINT_METADATA", b'{"commit_timestamp_nsecs": 0}', "NO_COMMIT_MARKER"),
         ("orbax", "200/_CHECKPOINT_METADATA", b'{"commit_', "BAD_HEADER"),
+        ("orbax", NODE, _whole("orbax", NODE)[:99], "TRUNCATED"),
+        ("orbax", NODE, bytes(326), "BAD_MAGIC"),
+        (
+            "orbax",
+            "200/state/manifest.ocdbt",
+            _whole("orbax", "200/state/manifest.ocdbt")[:60],
+            "TRUNCATED",
+        ),
+        ("orbax", "200/state/manifest.ocdbt", bytes(113), "BAD_MAGIC"),
     ],
 )
 def test_what_was_damaged_inside_gets_one_code(layout, name, content, code):
@@ -130,6 +142,14 @@ def test_a_pointer_behind_a_newer_step_is_a_warning_and_the_step_is_not_committe
     reports, root = ckpt_files.checked(files)
     assert [(f.code, f.fatal) for f in root] == [("LATEST_BEHIND", False)]
     assert [report.level for report in reports] == ["headers_verified", "listed"]
+
+
+def test_a_node_of_an_array_tree_says_how_far_its_values_reach():
+    table = b"\x02" + b"\x02" + b"\x03\x01" + b"\x00\x00" + b"d/a" + b"b"
+    keys = b"\x02" + b"\x00" + b"\x01\x01" + b"kl"
+    values = b"\x64\x05" + b"\x01\x01" + b"\x00\x01" + b"\x80\x20\x07"
+    assert ocdbt.needs(b"\x00" + table + keys + values) == {"d/a": 4_196, "d/b": 12}
+    assert ocdbt.needs(b"\x01" + table) == {"d/a": 0, "d/b": 0}
 
 
 def test_a_type_and_a_shape_that_do_not_make_the_bytes_are_no_coverage():

@@ -64,7 +64,8 @@ def check(
     """
     source = Source(reader, policy.workers)
     mark = BY_NAME[found.layout].marked(found, source)
-    seen = contents.check(found, source, policy)
+    lost = frozenset(inventory or ()) - found.files.keys()
+    seen = contents.check(found, source, policy, lost)
     findings = (
         *mark.findings,
         *found.findings,

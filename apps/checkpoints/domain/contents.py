@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from apps.checkpoints.domain.codes import CheckpointFinding, Code, named
-from apps.checkpoints.domain.headers import dcp, jsons, torch_files, weights
+from apps.checkpoints.domain.headers import dcp, jsons, ocdbt, torch_files, weights
 from apps.checkpoints.domain.headers.base import CheckPolicy, Seen
 from apps.checkpoints.domain.headers.weights import missing_numbers
 from apps.checkpoints.domain.layouts.base import FoundStep
@@ -27,9 +27,14 @@ class Looked:
     skipped: bool
 
 
-def check(found: FoundStep, source: Source, policy: CheckPolicy) -> Looked:
-    """What is wrong with the files of one step, each after its kind. Never raises for content."""
-    seen = Seen(found, source, policy)
+def check(
+    found: FoundStep, source: Source, policy: CheckPolicy, lost: frozenset[str] = frozenset()
+) -> Looked:
+    """What is wrong with the files of one step, each after its kind. Never raises for content.
+
+    lost: files that were there at commit and are not now.
+    """
+    seen = Seen(found, source, policy, lost)
     for name, stat in found.files.items():
         if stat.size == 0 and is_needed(name):
             seen.add(Code.ZERO_LENGTH, "empty", name)
@@ -37,6 +42,7 @@ def check(found: FoundStep, source: Source, policy: CheckPolicy) -> Looked:
     weights.check(seen)
     torch_files.check(seen)
     jsons.check(seen)
+    ocdbt.check(seen)
     return Looked(seen.gathered(), tuple(_not_looked_at(seen)), seen.skipped)
 
 

@@ -98,7 +98,9 @@ def _behind(name: str, folder: str, place: _Place) -> Iterator[CheckpointFinding
 def _best(tree: Tree, steps: Sequence[FoundStep], reader: Reader) -> Iterator[CheckpointFinding]:
     """A best checkpoint that the newest Trainer state names and that was rotated away
     (transformers#39560). Its keys are sorted, so it stands in the first bytes."""
-    states = [(one.step or 0, joined(one.root_name, hf_trainer.STATE)) for one in steps]
+    # Of a tree that is one checkpoint the others are not seen.
+    beside = [one for one in steps if one.root_name]
+    states = [(one.step or 0, joined(one.root_name, hf_trainer.STATE)) for one in beside]
     there = [(step, name) for step, name in states if name in tree]
     if not there:
         return

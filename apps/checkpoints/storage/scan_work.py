@@ -37,7 +37,7 @@ from apps.checkpoints.storage.protocol import (
     StepSeen,
 )
 
-VERIFIER = 1
+VERIFIER = 2
 """Raise it when the verifier finds what it did not find before: everything is read again."""
 _SHARE = 8
 """Part of the memory that a `.metadata` may take: parsing wants as much again as reading."""

@@ -44,11 +44,13 @@ class CheckPolicy:
 @dataclass(slots=True)
 class Seen:
     """What is wrong with the files of one step, gathered. skipped: a header was not looked at.
-    foreign: file -> classes of other packages that its pickle names."""
+    foreign: file -> classes of other packages that its pickle names. lost: files that the inventory
+    misses: what names them too says nothing new."""
 
     found: FoundStep
     source: Source
     policy: CheckPolicy
+    lost: frozenset[str] = frozenset()
     findings: list[CheckpointFinding] = field(default_factory=list)
     unchecked: list[str] = field(default_factory=list)
     skipped: bool = False

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -32,8 +32,7 @@ _BITS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Tensor:
+class Tensor(NamedTuple):
     """shape: empty for a scalar. start, end: its bytes, counted from the end of the header."""
 
     dtype: str
@@ -84,17 +83,13 @@ def parse(head: bytes) -> Header:
 
 
 def _tensor(entry: Any) -> Tensor:
-    start, end = (_count(value) for value in entry["data_offsets"])
-    shape = tuple(_count(value) for value in entry["shape"])
-    if start > end or len(shape) > _MAX_DIMENSIONS or not isinstance(entry["dtype"], str):
+    dtype, shape, (start, end) = entry["dtype"], tuple(entry["shape"]), entry["data_offsets"]
+    for value in (*shape, start, end):
+        if type(value) is not int or not 0 <= value < 2**63:
+            raise ValueError("expected a count")
+    if start > end or len(shape) > _MAX_DIMENSIONS or not isinstance(dtype, str):
         raise ValueError("offsets or shape of a tensor")
-    return Tensor(entry["dtype"], shape, start, end)
-
-
-def _count(value: Any) -> int:
-    if type(value) is not int or not 0 <= value < 2**63:
-        raise ValueError("expected a count")
-    return value
+    return Tensor(dtype, shape, start, end)
 
 
 def problems(header: Header, size: int) -> list[tuple[Code, str, str]]:

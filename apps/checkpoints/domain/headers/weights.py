@@ -110,10 +110,10 @@ def _check_ranks(seen: Seen, headers: Mapping[str, Header]) -> None:
 
     Where one of them cannot be read, that is known already, and what it covers is not.
     """
-    unread = {n for n in seen.found.files if _is_shard(n)} - headers.keys()
-    if unread:
+    of_ranks = {n for n in seen.found.files if _is_shard(n)}
+    if not of_ranks or of_ranks - headers.keys():
         return
-    shards = {n: h for n, h in headers.items() if _is_shard(n)}
+    shards = {name: headers[name] for name in of_ranks}
     known = {
         tensor: entry.shape
         for name, header in headers.items()

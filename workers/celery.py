@@ -76,6 +76,7 @@ app.conf.update(
         Job.EVALUATIONS_WORK.value: {"queue": EVALUATION_QUEUE},
         Job.CHECKPOINTS_EXPIRE.value: {"queue": STORAGE_QUEUE},
         Job.CHECKPOINTS_HASH.value: {"queue": STORAGE_QUEUE},
+        Job.CHECKPOINTS_LOOK.value: {"queue": STORAGE_QUEUE},
         Job.CHECKPOINTS_SCAN.value: {"queue": STORAGE_QUEUE},
     },
     worker_hijack_root_logger=False,

@@ -14,7 +14,7 @@ from apps.api import shapes
 from apps.api.auth import caller, needs
 from apps.api.errors import Missing
 from apps.api.lookup import run_of
-from apps.rollbacks import services, store
+from apps.rollbacks import services, store, trying
 from apps.rollbacks.records import OrderInfo, ResumePoint, RollbackRequest
 
 router = Router(auth=needs("read"))
@@ -52,7 +52,8 @@ class RollbackIn(Schema):
     """What to order.
 
     step: of the checkpoint. confirm: the step number again, as a person typed it. reason: goes into
-    the audit trail. idempotency_key: a new one for every decision; the same key, the same order.
+    the audit trail. idempotency_key: a new one for every decision; the same key, the same order. A
+    dry run needs none of the three.
     attempt: whose checkpoint, when several attempts saved this step. incident: default the newest
     open page. force: take a checkpoint that is no eligible candidate. supersede: replace the active
     order. exclude_nodes: hosts the next start must not use. skip_ranges: [first, last] steps whose
@@ -60,9 +61,9 @@ class RollbackIn(Schema):
     """
 
     step: int
-    confirm: str | int
-    reason: str
-    idempotency_key: str
+    confirm: str | int = ""
+    reason: str = ""
+    idempotency_key: str = ""
     attempt: int | None = None
     incident: int | None = None
     force: bool = False
@@ -71,32 +72,81 @@ class RollbackIn(Schema):
     skip_ranges: tuple[tuple[int, int], ...] = ()
 
 
+class EffectOut(Schema):
+    """One thing that would happen. what: a word for programs; text: a sentence for people."""
+
+    what: str
+    text: str
+
+
+class SeenOut(Schema):
+    """The look at the checkpoint. sight: whole, damaged, missing, or unknown if nobody looked."""
+
+    sight: str
+    words: str
+
+
+class DryRunOut(Schema):
+    """What an order would do. refused: why it would not be given, "" if it would. payload: what
+    launchers would get."""
+
+    dry_run: bool
+    refused: str
+    hint: str
+    second_approver: bool
+    seen: SeenOut
+    effects: list[EffectOut]
+    payload: dict[str, Any]
+
+
 @router.post(
     "/runs/{key}/rollback",
+    response=shapes.OrderOut | DryRunOut,
+    auth=needs("operate"),
+    summary="Order a rollback, or list what it would do",
+    description="422 for a wrong confirmation or a checkpoint that is not safe, 409 when another "
+    "order is active. The same idempotency key gives the same order. With `dry_run=true` nothing "
+    "is ordered: every effect is listed, and why the order would be refused. Where the project "
+    "asks for a second person the order is `proposed` until one approves it.",
+)
+def order_rollback(
+    request: HttpRequest, key: str, payload: RollbackIn, dry_run: bool = False
+) -> dict[str, Any]:
+    asked = RollbackRequest(
+        run_key=key,
+        step=payload.step,
+        attempt=payload.attempt,
+        confirm=str(payload.confirm),
+        reason=payload.reason,
+        idempotency_key=payload.idempotency_key,
+        actor=caller(request),
+        incident_id=payload.incident,
+        force=payload.force,
+        supersede=payload.supersede,
+        exclude_nodes=payload.exclude_nodes,
+        skip_ranges=payload.skip_ranges,
+    )
+    if dry_run:
+        return {"dry_run": True, **asdict(trying.dry_run(asked))}
+    return _shape(services.request(asked))
+
+
+class ApproveIn(Schema):
+    """confirm: the step number, as a person typed it."""
+
+    confirm: str | int
+
+
+@router.post(
+    "/runs/{key}/rollback/{order}/approve",
     response=shapes.OrderOut,
     auth=needs("operate"),
-    summary="Order a rollback",
-    description="422 for a wrong confirmation or a checkpoint that is not safe, 409 when another "
-    "order is active. The same idempotency key gives the same order.",
+    summary="A second person agrees to a proposed order",
+    description="Only by a logged-in person, and not by who proposed it.",
 )
-def order_rollback(request: HttpRequest, key: str, payload: RollbackIn) -> dict[str, Any]:
-    order = services.request(
-        RollbackRequest(
-            run_key=key,
-            step=payload.step,
-            attempt=payload.attempt,
-            confirm=str(payload.confirm),
-            reason=payload.reason,
-            idempotency_key=payload.idempotency_key,
-            actor=caller(request),
-            incident_id=payload.incident,
-            force=payload.force,
-            supersede=payload.supersede,
-            exclude_nodes=payload.exclude_nodes,
-            skip_ranges=payload.skip_ranges,
-        )
-    )
-    return _shape(order)
+def approve(request: HttpRequest, key: str, order: int, payload: ApproveIn) -> dict[str, Any]:
+    found = services.approve(run_of(key).id, order, caller(request), str(payload.confirm))
+    return _shape(found)
 
 
 class AcknowledgeIn(Schema):

@@ -302,6 +302,7 @@ class OrderOut(Schema):
     active: bool
     changed_at_ns: int
     launch: str
+    approver: str
     resumed_attempt: int | None
     resumed_step: int | None
     verdict: dict[str, Any] | None

@@ -16,6 +16,7 @@ class Job(StrEnum):
     CHECKPOINTS_EXPIRE = "checkpoints.expire"
     CHECKPOINTS_HASH = "checkpoints.hash"
     CHECKPOINTS_HASH_DUE = "checkpoints.hash_due"
+    CHECKPOINTS_LOOK = "checkpoints.look"
     CHECKPOINTS_RECHECK = "checkpoints.recheck"
     CHECKPOINTS_SCAN = "checkpoints.scan"
     CHECKPOINTS_SCAN_DUE = "checkpoints.scan_due"

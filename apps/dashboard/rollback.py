@@ -11,21 +11,28 @@ import orjson
 
 from apps.accounts.records import Actor
 from apps.checkpoints import store as checkpoints
+from apps.checkpoints.domain.optimizer import holds_optimizer
+from apps.core.errors import AppError
 from apps.core.records import Candidate
 from apps.core.words import whole
 from apps.dashboard import board
 from apps.incidents.domain.incident import IncidentInfo
-from apps.rollbacks import choosing, resume, store
-from apps.rollbacks.domain.order import branch_directory
+from apps.metrics import naming
+from apps.metrics import store as metrics
+from apps.rollbacks import choosing, policies, store, trying
+from apps.rollbacks.asking import NUMBER
 from apps.rollbacks.domain.ranking import Ranking
 from apps.rollbacks.domain.state import OrderState
-from apps.rollbacks.records import OrderEventInfo, OrderInfo, RollbackRequest
+from apps.rollbacks.domain.together import Part, Saved, together
+from apps.rollbacks.records import OrderEventInfo, OrderInfo, RollbackPolicy, RollbackRequest
+from apps.rollbacks.trying import DryRun
 from apps.runs import store as runs
 from apps.runs.records import RunInfo
 
-STAGES = ("requested", "acknowledged", "resumed", "recovered")
+STAGES = ("proposed", "requested", "acknowledged", "resumed", "recovered")
 _ENDED = {"failed", "superseded", "cancelled"}
-_NUMBER = "<number>"
+SEEN_STEPS = 200
+"""How far before a save the newest count of samples and tokens is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +67,7 @@ def read_form(data: Mapping[str, str], exclude: Sequence[str]) -> Form:
     """The posted form."""
     names = ("choice", "previewed", "confirm", "reason", "key", "skip_from", "skip_to")
     texts = {name: data.get(name, "").strip() for name in names}
+    texts["choice"] = data.get("pick", "").strip() or texts["choice"]
     return Form(
         **texts,
         exclude=tuple(exclude),
@@ -97,6 +105,16 @@ class Scene:
     hosts: Sequence[str]
     active: OrderInfo | None
     newest_attempt: int | None
+    rules: RollbackPolicy
+
+    @property
+    def offered(self) -> dict[tuple[int, int], list[str]]:
+        """(attempt, step) -> the names of the offers that name it."""
+        found: dict[tuple[int, int], list[str]] = {}
+        for offer in self.ranking.offers:
+            if offer.step is not None and offer.attempt is not None:
+                found.setdefault((offer.attempt, offer.step), []).append(offer.name)
+        return found
 
 
 def scene(run: RunInfo, incident: IncidentInfo | None) -> Scene:
@@ -108,7 +126,13 @@ def scene(run: RunInfo, incident: IncidentInfo | None) -> Scene:
     suspected = {s.node for s in incident.suspects if s.node} if incident else set()
     hosts = sorted({place.node for place in places.values()} | suspected)
     return Scene(
-        run, incident, ranking, hosts, store.active(run.id), newest.number if newest else None
+        run=run,
+        incident=incident,
+        ranking=ranking,
+        hosts=hosts,
+        active=store.active(run.id),
+        newest_attempt=newest.number if newest else None,
+        rules=policies.of_run(run.id),
     )
 
 
@@ -125,41 +149,50 @@ def candidate_of(scene: Scene, form: Form) -> Candidate | None:
     return next(found, None)
 
 
-def preview(scene: Scene, form: Form, actor: Actor) -> str:
-    """The document the launcher would get, without number, time and signature; "" if none."""
-    chosen = form.chosen
-    known = checkpoints.get(scene.run.id, *chosen) if chosen else None
-    if known is None:
-        return ""
-    order = OrderInfo(
-        id=0,
-        run_id=scene.run.id,
-        idempotency_key="",
-        incident_id=scene.incident.id if scene.incident else None,
-        kind="",
-        onset_step=None,
-        from_attempt=scene.newest_attempt or 0,
-        attempt=known.attempt,
-        step=known.step,
-        path=known.path,
-        inventory_digest=known.digest,
-        branch_dir=branch_directory(known.path, name=f"rollback-{_NUMBER}"),
-        exclude_nodes=form.exclude,
-        skip_ranges=form.skip,
-        forced=form.force,
-        reason=form.reason or "<your note>",
-        actor=actor.name,
-        requested_at_ns=0,
-        state=OrderState.REQUESTED,
-        changed_at_ns=0,
-        launch="",
-        resumed_attempt=None,
-        resumed_step=None,
-        verdict=None,
-    )
-    payload = dict(resume.ordered(order).document["payload"])
-    payload |= {"order": _NUMBER, "issued_at_ns": "<when you order>"}
+def tried(scene: Scene, form: Form, actor: Actor, *, look: bool) -> DryRun | None:
+    """What the order of the form would do; None without a choice or if it cannot be told.
+
+    look: whether the storage is looked at, which takes seconds.
+    """
+    if form.chosen is None:
+        return None
+    try:
+        return trying.dry_run(asked(scene, form, actor), look=look)
+    except AppError:
+        return None
+
+
+def document_of(found: DryRun) -> str:
+    """The document the launcher would get, without number, time and signature."""
+    payload = found.payload | {"order": NUMBER, "issued_at_ns": "<when you order>"}
     return as_text({"payload": payload, "signature": "<HMAC-SHA256 over the payload>"})
+
+
+def parts_of(scene: Scene, form: Form) -> tuple[Part, ...]:
+    """What has to be restored with the chosen checkpoint; () without a choice."""
+    known = checkpoints.get(scene.run.id, *form.chosen) if form.chosen else None
+    if known is None:
+        return ()
+    files = tuple(known.files)
+    content = checkpoints.metadata(scene.run.id, known.attempt, known.step)
+    roles = naming.roles_of(scene.run.id)
+    keys = [key for key in (roles.samples_seen, roles.tokens_seen) if key]
+    seen = {
+        key: float(value[-1])
+        for key, (_, _, value) in metrics.read_rows(
+            scene.run.id, known.attempt, keys, max(0, known.step - SEEN_STEPS), known.step
+        ).items()
+        if len(value)
+    }
+    saved = Saved(
+        step=known.step,
+        framework=known.framework,
+        files=files,
+        optimizer=holds_optimizer(files, known.framework, content),
+        samples=seen.get(roles.samples_seen or ""),
+        tokens=seen.get(roles.tokens_seen or ""),
+    )
+    return together(saved, form.skip)
 
 
 def as_text(document: Any) -> str:
@@ -196,12 +229,13 @@ class Stage:
 
 
 def stages(order: OrderInfo, events: Sequence[OrderEventInfo]) -> list[Stage]:
-    """requested -> acknowledged -> resumed -> recovered, or where it ended instead."""
+    """requested -> acknowledged -> resumed -> recovered, or where it ended instead; before them
+    proposed, if a second person had to agree."""
     reached = {event.after: event for event in reversed(events) if event.before != event.after}
     found = [Stage(name, "done", reached[name]) for name in STAGES if name in reached]
     if order.state.value in _ENDED:
         return [*found, Stage(order.state.value, "failed", reached.get(order.state.value))]
-    ahead = [name for name in STAGES if name not in reached]
+    ahead = [name for name in STAGES[1:] if name not in reached]
     if order.state is OrderState.RESUMED:
         ahead = ["recovered"]
     if order.state is OrderState.RECOVERED:

@@ -23,6 +23,7 @@ from apps.dashboard import (
     views_planning,
     views_retention,
     views_rollback,
+    views_rules,
     views_run,
     views_siblings,
     views_stop,
@@ -155,4 +156,8 @@ urlpatterns = [
         name="hand_over_again",
     ),
     path("runs/<str:key>/orders/<int:number>/cancel/", views_rollback.cancel, name="order_cancel"),
+    path(
+        "runs/<str:key>/orders/<int:number>/approve/", views_rollback.approve, name="order_approve"
+    ),
+    path("projects/<path:project>/rollback/", views_rules.rules, name="rollback_rules"),
 ]

@@ -24,6 +24,7 @@ from apps.dashboard.views import number as number_of
 from apps.incidents import store as incidents
 from apps.rollbacks import resume, services, store
 from apps.rollbacks.records import OrderInfo
+from apps.rollbacks.trying import DryRun
 from apps.runs.records import RunInfo
 
 NOTHING = "Choose a checkpoint first."
@@ -47,7 +48,8 @@ def rollback(request: HttpRequest, key: str) -> HttpResponse:
         return _page(request, scene, drawer.first_form(scene, number_of(request, "step"), skip))
     form = drawer.read_form(request.POST, request.POST.getlist("exclude"))
     if request.POST.get("act") != "order":
-        return _page(request, scene, form)
+        tried = drawer.tried(scene, form, actor(request), look=request.POST.get("act") == "try")
+        return _page(request, scene, form, tried=tried)
     if form.chosen is None:
         return _page(request, scene, form, AppError(NOTHING, where="choice"))
     if form.choice != form.previewed:
@@ -56,22 +58,30 @@ def rollback(request: HttpRequest, key: str) -> HttpResponse:
         order = services.request(drawer.asked(scene, form, actor(request)))
     except AppError as error:
         return _page(request, scene, form, error)
-    messages.success(
-        request, f"{order.label} was given. A launcher has to follow it.", extra_tags="ok"
-    )
+    told = f"{order.label} was given. A launcher has to follow it."
+    if order.proposed:
+        told = f"{order.label} is proposed. Another person has to agree before a launcher sees it."
+    messages.success(request, told, extra_tags="ok")
     return redirect("order", key=key, number=order.id)
 
 
 def _page(
-    request: HttpRequest, scene: drawer.Scene, form: drawer.Form, error: AppError | None = None
+    request: HttpRequest,
+    scene: drawer.Scene,
+    form: drawer.Form,
+    error: AppError | None = None,
+    tried: DryRun | None = None,
 ) -> HttpResponse:
+    tried = tried or drawer.tried(scene, form, actor(request), look=False)
     context = {
         "run": scene.run,
         "scene": scene,
         "incident": scene.incident,
         "form": form,
         "candidate": drawer.candidate_of(scene, form),
-        "preview": drawer.preview(scene, form, actor(request)),
+        "parts": drawer.parts_of(scene, form),
+        "tried": tried,
+        "document": drawer.document_of(tried) if tried else "",
         "error": error,
     }
     status = int(getattr(error, "status", 400)) if error else 200
@@ -102,9 +112,24 @@ def order(request: HttpRequest, key: str, number: int) -> HttpResponse:
         "may_administer": may_administer(request),
         "handing": handover.scene(run, found),
         "start": resume.start_of(found) if found.active else None,
+        "own": found.actor == actor(request).name,
     }
     part = request.GET.get("part") == "progress"
     return render(request, "rollbacks/_progress.html" if part else "rollbacks/order.html", context)
+
+
+@require_POST
+@operating
+def approve(request: HttpRequest, key: str, number: int) -> HttpResponse:
+    """A second person agrees to a proposed order."""
+    run = run_of(key)
+    _order(run, number)
+    try:
+        services.approve(run.id, number, actor(request), request.POST.get("confirm", ""))
+        messages.success(request, "You approved the order.", extra_tags="ok")
+    except AppError as error:
+        messages.error(request, str(error), extra_tags="warn")
+    return redirect("order", key=key, number=number)
 
 
 @require_POST

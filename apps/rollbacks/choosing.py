@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from apps.checkpoints import looking
 from apps.checkpoints import services as checkpoint_services
 from apps.checkpoints import store as checkpoints
+from apps.checkpoints.looking import Seen, Sight
 from apps.checkpoints.records import CheckpointInfo
 from apps.core.clock import now_ns
-from apps.core.errors import NotFound, Refused
+from apps.core.errors import Conflict, NotFound, Refused
 from apps.core.records import Candidate
 from apps.incidents import store as incidents
 from apps.incidents.domain.incident import IncidentInfo
-from apps.rollbacks import gather
+from apps.rollbacks import gather, store
 from apps.rollbacks.domain.ranking import Ranking
 from apps.rollbacks.domain.scene import FAILURE, Fault
-from apps.rollbacks.records import RollbackRequest
+from apps.rollbacks.records import OrderInfo, RollbackRequest
 from apps.runs import store as runs
 from apps.runs.records import AttemptInfo, RunInfo
 
@@ -108,6 +110,32 @@ def check(choice: Choice, *, force: bool) -> None:
         f"step {checkpoint.step} is no eligible candidate: {why}", where="step",
         hint="choose an eligible one, or force it and say why in the reason",
     )  # fmt: skip
+
+
+def look(run_id: int, choice: Choice) -> Seen:
+    """Has the storage looked at, now, and waits a few seconds for it. Outside of a transaction."""
+    return looking.look_now(run_id, choice.checkpoint)
+
+
+def check_seen(choice: Choice, seen: Seen, *, force: bool) -> None:
+    """Raises Refused for a checkpoint that is not there, unless forced: the storage worker may lack
+    the mount. One that nobody could look at is let through."""
+    if seen.sight is Sight.MISSING and not force:
+        raise Refused(
+            f"the checkpoint of step {choice.checkpoint.step} was looked at just now: {seen.words}",
+            where="step", hint="see that its storage is mounted, choose another one, or force it",
+        )  # fmt: skip
+
+
+def check_free(run_id: int, *, supersede: bool) -> OrderInfo | None:
+    """The active order that has to make way; Conflict unless it may be superseded."""
+    active = store.active(run_id)
+    if active is not None and not supersede:
+        raise Conflict(
+            f"{active.label} to step {active.step} by {active.actor} is {active.state.value}",
+            where="order", hint="cancel it, wait for its verdict, or ask to supersede it",
+        )  # fmt: skip
+    return active
 
 
 def _attempt(at_step: list[Candidate], known: dict[int, CheckpointInfo]) -> int | None:

@@ -74,7 +74,7 @@ def ordered(order: OrderInfo) -> ResumePoint:
         inventory_digest=order.inventory_digest,
         exclude_nodes=list(order.exclude_nodes),
         reason=order.reason,
-        approver=order.actor,
+        approver=order.approver or order.actor,
         issued_at_ns=order.requested_at_ns,
         **_start(chosen_by(order), framework(known)),
     )

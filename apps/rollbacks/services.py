@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from apps.accounts.records import Actor
+from apps.accounts.records import SYSTEM, Actor
 from apps.accounts.services import audit, require, require_any
+from apps.checkpoints.looking import Seen
 from apps.core import live
 from apps.core.clock import now_ns
 from apps.core.errors import Conflict, NotFound, Refused
@@ -14,12 +15,13 @@ from apps.core.records import Candidate
 from apps.incidents import services as incident_services
 from apps.incidents import store as incidents
 from apps.incidents.domain.incident import IncidentInfo
-from apps.rollbacks import choosing, files, store
+from apps.rollbacks import asking, choosing, files, policies, store
+from apps.rollbacks.asking import MAX_REASON
 from apps.rollbacks.choosing import Choice
 from apps.rollbacks.domain.ranking import Ranking
 from apps.rollbacks.domain.state import Act, OrderState, transition
 from apps.rollbacks.launchers import handing
-from apps.rollbacks.records import NewOrder, OrderInfo, RollbackRequest
+from apps.rollbacks.records import OrderInfo, RollbackRequest
 from apps.rollbacks.resume import resume_point
 from apps.rollbacks.watching import mark_mitigated, watch
 from apps.runs import store as runs
@@ -27,6 +29,7 @@ from apps.runs.records import RunInfo
 
 __all__ = [
     "acknowledge",
+    "approve",
     "cancel",
     "candidates",
     "ranking",
@@ -34,11 +37,6 @@ __all__ = [
     "resume_point",
     "watch",
 ]
-
-MAX_REASON = 2_000
-MAX_KEY = 128
-MAX_NODES = 4_096
-MAX_RANGES = 100
 
 
 def candidates(run_id: int, incident: IncidentInfo) -> list[Candidate]:
@@ -57,29 +55,99 @@ def ranking(run_id: int, incident: IncidentInfo) -> Ranking:
 
 
 def request(asked: RollbackRequest) -> OrderInfo:
-    """Orders a rollback; the same idempotency key again gives the same order.
+    """Orders a rollback, or proposes it where the project asks for a second person; the same
+    idempotency key again gives the same order. Its storage is looked at once more, which takes up
+    to looking.WAIT_S seconds: not to be called inside a transaction.
 
     Raises Forbidden without the scope operate, Refused for a wrong confirmation, a missing reason,
     an incomplete checkpoint, or one that is no eligible candidate (unless forced), NotFound for an
     unknown run or checkpoint, Conflict if another order is active or the key was used otherwise.
     """
     require(asked.actor, "operate")
-    _check_form(asked)
+    asking.check_form(asked)
     run = runs.get_run(asked.run_key)
     if run is None:
         raise NotFound("no such run", where="run", hint="GET /api/v1/runs lists the runs")
+    if earlier := store.with_key(run.id, asked.idempotency_key):
+        return _same_order(earlier, asked)
     choosing.verify(run.id, asked.step)
+    seen = _looked(run, asked)
     with transaction.atomic():
         runs.lock_run(run.id)
-        earlier = store.with_key(run.id, asked.idempotency_key)
-        if earlier is not None:
+        if earlier := store.with_key(run.id, asked.idempotency_key):
             return _same_order(earlier, asked)
-        choice = choosing.choose(run, asked)
-        choosing.check(choice, force=asked.force)
+        choice = _checked(run, asked, seen)
         _clear_the_way(run, asked)
-        order = store.add(run.id, _new_order(asked, choice))
+        rules = policies.of_run(run.id)
+        order = store.add(run.id, asking.new_order(asked, choice, rules))
+        _note_look(order, seen)
         _after_request(run, order, asked.actor)
     return order
+
+
+def _looked(run: RunInfo, asked: RollbackRequest) -> Seen:
+    """What the storage shows of the checkpoint now. Before the transaction: it takes seconds."""
+    choice = choosing.choose(run, asked)
+    choosing.check(choice, force=asked.force)
+    return choosing.look(run.id, choice)
+
+
+def _checked(run: RunInfo, asked: RollbackRequest, seen: Seen) -> Choice:
+    """The checkpoint as it is known after the look. Raises Refused if it is not fit."""
+    choice = choosing.choose(run, asked)
+    choosing.check(choice, force=asked.force)
+    choosing.check_seen(choice, seen, force=asked.force)
+    return choice
+
+
+def _note_look(order: OrderInfo, seen: Seen) -> None:
+    """What the storage showed, in the order's history; nothing where there is no storage root."""
+    if seen.asked:
+        store.note(order, at_ns=now_ns(), actor=SYSTEM.name, why=seen.words)
+
+
+def approve(run_id: int, order_id: int, actor: Actor, confirm: str) -> OrderInfo:
+    """A second person agrees to a proposed order, and launchers see it from then on.
+
+    The checkpoint is looked at again. Needs the scope operate. Raises Refused for a wrong
+    confirmation, for who proposed it, for a program, and for a checkpoint that is no longer fit;
+    NotFound, and IllegalTransition for an order that is not proposed.
+    """
+    require(actor, "operate")
+    order = store.get(run_id, order_id)
+    if order is None:
+        raise NotFound("no such order in this run", where="order")
+    _check_approver(order, actor, confirm)
+    run, asked = runs.run_by_id(run_id), asking.again(runs.run_by_id(run_id).key, order, actor)
+    seen = _looked(run, asked) if order.proposed else None
+    with transaction.atomic():
+        order = _locked(run_id, order_id)
+        why = f"approved by {actor.name}"
+        change = transition(order.state, Act.APPROVE, actor=actor.name, at_ns=now_ns(), why=why)
+        if seen is not None:
+            _checked(run, asked, seen)
+            _note_look(order, seen)
+        changed = store.save_state(order, change, {"approver": actor.name[:200]})
+        _tell(changed, actor, "rollback.approved", order.state, why)
+    return changed
+
+
+def _check_approver(order: OrderInfo, actor: Actor, confirm: str) -> None:
+    """Four eyes: a person, and another one than who proposed it."""
+    if actor.kind != "user":
+        raise Refused(
+            "an approval comes from a person", where="actor", hint="log in and approve on the page"
+        )
+    if actor.name == order.actor:
+        raise Refused(
+            f"{order.label} was proposed by you", where="actor",
+            hint="another person with the scope operate has to agree",
+        )  # fmt: skip
+    if confirm.replace(",", "").strip() != str(order.step):
+        raise Refused(
+            f'typed "{confirm[:40]}" to confirm step {order.step}', where="confirm",
+            hint=f"type {order.step}",
+        )  # fmt: skip
 
 
 def acknowledge(run_id: int, order_id: int, launch: str, actor: Actor) -> OrderInfo:
@@ -124,7 +192,11 @@ def cancel(run_id: int, order_id: int, actor: Actor, reason: str) -> OrderInfo:
         order = _locked(run_id, order_id)
         handing.check_free(run_id, order_id)
         change = transition(
-            order.state, Act.CANCEL, actor=actor.name, at_ns=now_ns(), why=reason[:MAX_REASON]
+            order.state,
+            Act.CANCEL,
+            actor=actor.name,
+            at_ns=now_ns(),
+            why=reason[:MAX_REASON],
         )
         changed = store.save_state(order, change)
         if order.launch and order.incident_id is not None:
@@ -145,33 +217,6 @@ def _locked(run_id: int, order_id: int) -> OrderInfo:
     return order
 
 
-def _check_form(asked: RollbackRequest) -> None:
-    if asked.confirm.strip() != str(asked.step):
-        raise Refused(
-            f'typed "{asked.confirm[:40]}" to confirm step {asked.step}', where="confirm",
-            hint=f"type {asked.step}",
-        )  # fmt: skip
-    if not asked.reason.strip() or len(asked.reason) > MAX_REASON:
-        raise Refused(
-            "a reason is missing or too long", where="reason",
-            hint=f"say why in 1 to {MAX_REASON} characters: it goes into the audit trail",
-        )  # fmt: skip
-    if not 0 < len(asked.idempotency_key) <= MAX_KEY:
-        raise Refused(
-            "the idempotency key is missing or too long", where="idempotency_key",
-            hint=f"send 1 to {MAX_KEY} characters, a new one for every decision",
-        )  # fmt: skip
-    if any(not 0 <= first <= last < 2**62 for first, last in asked.skip_ranges):
-        raise Refused(
-            "a range to skip ends before it begins", where="skip_ranges",
-            hint="send [first step, last step]",
-        )  # fmt: skip
-    if "\x00" in "".join((asked.reason, asked.idempotency_key, *asked.exclude_nodes)):
-        raise Refused("a NUL character in a text", hint="send plain text")
-    if len(asked.exclude_nodes) > MAX_NODES or len(asked.skip_ranges) > MAX_RANGES:
-        raise Refused("too many nodes or ranges", hint=f"at most {MAX_NODES} and {MAX_RANGES}")
-
-
 def _same_order(earlier: OrderInfo, asked: RollbackRequest) -> OrderInfo:
     if earlier.step != asked.step:
         raise Conflict(
@@ -183,49 +228,27 @@ def _same_order(earlier: OrderInfo, asked: RollbackRequest) -> OrderInfo:
 
 def _clear_the_way(run: RunInfo, asked: RollbackRequest) -> None:
     """Supersedes the active order if that was asked for, else says who was first."""
-    active = store.active(run.id)
+    active = choosing.check_free(run.id, supersede=asked.supersede)
     if active is None:
         return
-    if not asked.supersede:
-        raise Conflict(
-            f"{active.label} to step {active.step} by {active.actor} is {active.state.value}",
-            where="order", hint="cancel it, wait for its verdict, or ask to supersede it",
-        )  # fmt: skip
-    why = f"{asked.actor.name} ordered step {asked.step} instead: {asked.reason}"[:MAX_REASON]
+    why = f"{asked.actor.name} ordered step {asked.step} instead: {asked.reason}"[
+        : asking.MAX_REASON
+    ]
     order = _locked(run.id, active.id)
     change = transition(order.state, Act.SUPERSEDE, actor=asked.actor.name, at_ns=now_ns(), why=why)
     _tell(store.save_state(order, change), asked.actor, "rollback.superseded", order.state, why)
 
 
-def _new_order(asked: RollbackRequest, choice: Choice) -> NewOrder:
-    incident = choice.incident
-    return NewOrder(
-        idempotency_key=asked.idempotency_key,
-        incident_id=incident.id if incident else None,
-        kind=choice.fault.kind,
-        onset_step=incident.onset_step if incident else None,
-        from_attempt=choice.newest.number,
-        attempt=choice.checkpoint.attempt,
-        step=choice.checkpoint.step,
-        path=choice.checkpoint.path,
-        inventory_digest=choice.checkpoint.digest,
-        exclude_nodes=asked.exclude_nodes,
-        skip_ranges=asked.skip_ranges,
-        forced=not choice.eligible,
-        reason=asked.reason.strip(),
-        actor=asked.actor.name[:200],
-        requested_at_ns=now_ns(),
-    )
-
-
 def _after_request(run: RunInfo, order: OrderInfo, actor: Actor) -> None:
+    what = "proposed" if order.proposed else "ordered"
     if order.incident_id is not None:
-        text = f"{order.label} to step {order.step} ordered: {order.reason}"
+        text = f"{order.label} to step {order.step} {what}: {order.reason}"
         line = incidents.EventInfo(
             order.requested_at_ns, f"order:{order.id}:requested", text, order.actor
         )
         incident_services.note(run.id, order.incident_id, line)
-    _tell(order, actor, "rollback.requested", None, order.reason)
+    action = "rollback.proposed" if order.proposed else "rollback.requested"
+    _tell(order, actor, action, None, order.reason)
 
 
 def _tell(order: OrderInfo, actor: Actor, action: str, before: OrderState | None, why: str) -> None:

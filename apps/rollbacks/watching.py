@@ -242,7 +242,7 @@ def _recoveries(scene: _Watch, order: OrderInfo | None) -> list[OrderChange]:
     changes: list[OrderChange] = []
     for incident in scene.open_incidents:
         ours = order is not None and order.incident_id == incident.id
-        if ours and order is not None and not order.waiting:
+        if ours and order is not None and order.state is OrderState.RESUMED:
             continue
         verdict = _recovered(scene, incident)
         if verdict is None:

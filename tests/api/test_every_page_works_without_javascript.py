@@ -36,6 +36,7 @@ PAGES = [
     "/runs/boom/layers/",
     "/runs/boom/rollback/",
     "/runs/boom/rollback/?incident={incident}&step=750",
+    "/projects/-/rollback/",
     "/ingest/",
     "/audit/",
     "/alerts/",

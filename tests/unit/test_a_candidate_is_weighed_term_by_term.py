@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 from apps.rollbacks.domain.cost import CostBasis
+from apps.rollbacks.domain.lineage import Branch
 from apps.rollbacks.domain.ranking import rank
 from apps.rollbacks.domain.scene import Begun, Evaluated, Health, Restore
 from tests.rollback_samples import fault, saved, scene
@@ -114,10 +115,14 @@ def test_what_is_leaving_or_never_loaded_is_not_eligible():
     )
 
 
-def test_verified_goes_before_well_and_well_before_new():
+def test_well_goes_before_new_and_of_one_step_the_verified_one_first():
     checkpoints = [
-        saved(850, level="committed"),
-        saved(800, level="headers_verified", health=Health(loss_z=9.0)),
-        saved(750, level="headers_verified", health=Health(loss_z=0.1)),
+        saved(850, level="headers_verified", health=Health(loss_z=9.0)),
+        saved(800, level="committed", health=Health(loss_z=0.1)),
+        saved(750, level="committed"),
+        saved(750, 1, level="headers_verified"),
     ]
-    assert [c.step for c in rank(scene(checkpoints)).candidates] == [750, 800, 850]
+    branches = (Branch(0, None, None), Branch(1, 0, 860))
+    ranking = rank(scene(checkpoints, fault(attempt=1), branches))
+    places = [(c.step, c.attempt) for c in ranking.candidates if c.eligible]
+    assert places == [(800, 0), (750, 1), (750, 0), (850, 0)]

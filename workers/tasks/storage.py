@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from apps.checkpoints import deleting, hashing, scanning
+from apps.checkpoints import deleting, hashing, looking, scanning
 from apps.core.clock import now_ns
 from apps.core.queue import Job
 from apps.rollbacks import keeping
@@ -44,3 +44,10 @@ def hash_due() -> int:
 def hash_content(run_id: int, attempt: int, step: int, uri: str) -> None:
     """Read every byte of one checkpoint."""
     hashing.read_content(run_id, attempt, step, uri)
+
+
+# Whoever waits for it has given up by the time that a second one could begin.
+@shared_task(name=Job.CHECKPOINTS_LOOK.value, acks_late=False)
+def look(run_id: int, attempt: int, step: int, token: str) -> None:
+    """Look at one checkpoint for somebody who waits."""
+    looking.answer(run_id, attempt, step, token)

@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString
 
 from apps.core import words as core_words
 from apps.core.records import Candidate
+from apps.dashboard.rollback import Scene
 from apps.runs.records import RunInfo
 
 register = template.Library()
@@ -245,6 +246,12 @@ def words(name: str | None) -> str:
 def choice(candidate: Candidate) -> str:
     """How the rollback form names a candidate."""
     return f"{candidate.attempt}:{candidate.step}"
+
+
+@register.filter
+def offered(candidate: Candidate, scene: Scene) -> list[str]:
+    """The names of the offers that name a candidate."""
+    return scene.offered.get((candidate.attempt, candidate.step), [])
 
 
 @register.filter

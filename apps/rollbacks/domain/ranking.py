@@ -59,9 +59,9 @@ def rank(scene: Scene, policy: RankingPolicy = DEFAULT_POLICY) -> Ranking:
     was finished before it), or not in the past of the faulty attempt. Listed but not eligible:
     inside the margin, incomplete, failed verification, deleted or about to be, overwritten by a
     later save into the same directory, tried before and relapsed, newer than one of those, or never
-    loaded by the attempts that began from it. Among the eligible: the verified first, of those the
-    ones without a sign of illness, then the newest. Moving the onset earlier never makes a
-    checkpoint eligible. O(n log n).
+    loaded by the attempts that began from it. Among the eligible: those without a sign of illness
+    first, of those the newest, since what is only committed is looked at when it is chosen; of one
+    step the verified one. Moving the onset earlier never makes a checkpoint eligible. O(n log n).
     """
     history = past(scene.branches, scene.fault.attempt)
     newest_first = sorted(scene.checkpoints, key=lambda c: (-c.step, -c.attempt))
@@ -101,12 +101,12 @@ def _yardstick(scene: Scene, history: tuple[Stretch, ...], policy: RankingPolicy
     return Yardstick(scene.fault, asked, scene.cost, policy.sick_z, scores)
 
 
-def _order(checkpoint: SavedCheckpoint, policy: RankingPolicy) -> tuple[bool, bool, int, int]:
-    """Sorts the eligible: verified, without a sign of illness, then newest."""
+def _order(checkpoint: SavedCheckpoint, policy: RankingPolicy) -> tuple[bool, int, bool, int]:
+    """Sorts the eligible: without a sign of illness, newest, verified."""
     return (
-        checkpoint.level not in VERIFIED,
         sick(checkpoint.health, policy.sick_z),
         -checkpoint.step,
+        checkpoint.level not in VERIFIED,
         -checkpoint.attempt,
     )
 

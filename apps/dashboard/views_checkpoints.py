@@ -39,7 +39,8 @@ def checkpoints(request: HttpRequest, key: str) -> HttpResponse:
         "page": min(max(number(request, "page") or 1, 1), pages),
         "pages": pages,
     }
-    return render(request, "runs/checkpoints.html", context)
+    part = request.GET.get("part") == "list"
+    return render(request, f"runs/{'_' * part}checkpoints.html", context)
 
 
 @require_safe

@@ -45,6 +45,8 @@ def test_the_list_says_what_each_is_worth(reader, looked_at):
     gone = text(reader, f"{PAGE}?show=gone")
     assert "checkpoints/0/750/" in gone and "HF Trainer deleted it" in gone
     assert "No checkpoint of this run is like that" in text(reader, f"{PAGE}?show=kept")
+    fresh = text(reader, f"{PAGE}?part=list&show=gone")
+    assert "checkpoints/0/750/" in fresh and "<html" not in fresh
 
 
 def test_the_list_costs_a_fixed_number_of_statements(

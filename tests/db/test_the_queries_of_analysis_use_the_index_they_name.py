@@ -6,6 +6,7 @@ from django.db import connection, transaction
 from apps.alerts import log_store
 from apps.alerts import store as alerts
 from apps.alerts.log_store import LogQuery as AlertLog
+from apps.checkpoints import copies_store, marks_store
 from apps.checkpoints import store as checkpoints
 from apps.incidents import store as incidents
 from apps.incidents.store import IncidentQuery
@@ -43,9 +44,15 @@ INSERT INTO alerts_notification (run_id, incident_id, recipient, kind, seq, stat
     CASE WHEN i % 50 = 0 THEN 'pending' ELSE 'sent' END, i, 100 * r + i, 0, 0, 1, '', ''
   FROM many, generate_series(1, 100) i;
 INSERT INTO checkpoints_checkpoint (run_id, attempt, step, path, saved_at_ns, files, file_count,
-  stated_bytes, inventory_digest, framework, level, findings, complete)
-  SELECT r, 0, s, '', 1, '\\x01', 1, 1, '', 'dcp', 'committed', '[]', true
+  stated_bytes, inventory_digest, framework, level, findings, complete, state)
+  SELECT r, 0, s, '', 1, '\\x01', 1, 1, '', 'dcp', 'committed', '[]', true,
+    CASE WHEN s < 100 THEN 'committed' ELSE 'committing' END
   FROM many, generate_series(1, 100) s;
+INSERT INTO checkpoints_checkpointcopy (run_id, attempt, step, place_key, uri, tier, state, level,
+  findings) SELECT r, 0, s, s, '', 'shared', 'committed', 'committed', '[]'
+  FROM many, generate_series(1, 100) s;
+INSERT INTO checkpoints_checkpointmark (run_id, attempt, step, kind, name, reason, actor,
+  made_at_ns) SELECT r, 0, s, 'tag', 'x', '', '', 1 FROM many, generate_series(1, 100) s;
 INSERT INTO checkpoints_checkpointmetadata (run_id, attempt, step, content, content_bytes, checked)
   SELECT r, 0, s, '', 0, s < 99 FROM many, generate_series(1, 100) s;
 INSERT INTO checkpoints_checkpointresave (run_id, attempt, step, inventory_digest, path,
@@ -151,7 +158,11 @@ CASES = [
     (incidents.silenced, (1,), ["ix_incident_urgency"]),
     (checkpoints.checkpoints, (7,), ["checkpoints_checkpoint_pkey"]),
     (checkpoints.at_step, (7, 5), ["checkpoints_checkpoint_pkey"]),
+    (checkpoints.outlines, (7,), ["checkpoints_checkpoint_pkey"]),
+    (checkpoints.open_saves, (), ["ix_checkpoint_open"]),
     (checkpoints.unchecked, (5,), ["ix_checkpoint_unchecked"]),
+    (copies_store.of_checkpoint, (7, 0, 500), ["checkpoints_checkpointcopy_pkey"]),
+    (marks_store.of_run, (7, 0), ["checkpoints_checkpointmark_pkey"]),
     (checkpoints.resaved_files, (7, 0, 500), ["checkpoints_checkpointresave_pkey"]),
     (newest_orders, (), ["rollbacks_order_pkey"]),
     (rollbacks.active, (2,), ["one_active_order_a_run"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import posixpath
+from contextlib import closing
 from dataclasses import dataclass, field
 
 from django.conf import settings
@@ -27,6 +28,7 @@ from apps.checkpoints.scanning import target_of
 from apps.checkpoints.storage.process import ChildFailed, Limits, answers
 from apps.checkpoints.storage.protocol import (
     Answer,
+    Failed,
     FileHashed,
     FileLost,
     HashAsk,
@@ -144,8 +146,9 @@ class _Read:
         self.base = sum(one.bytes for one in self.done.values())
         self._note(self.base, keep=True)
         limits = Limits(LONGEST_S, settings.CHECKPOINT_SCAN_MEMORY_BYTES, SILENT_S)
-        for answer in answers(self._ask(sizes), limits):
-            self._take(answer)
+        with closing(answers(self._ask(sizes), limits)) as said:
+            for answer in said:
+                self._take(answer)
         self._note(sum(one.bytes for one in self.done.values()), keep=True)
         if self.lost:
             raise ChildFailed(_lost_words(self.lost))
@@ -169,6 +172,8 @@ class _Read:
         elif isinstance(answer, FileHashed):
             said = Hashed(answer.bytes, answer.sha256, answer.summed, answer.bad_parts)
             self.done[answer.name] = said
+        elif isinstance(answer, Failed):
+            raise ChildFailed(answer.reason)
         elif isinstance(answer, FileLost):
             self.lost.append(answer)
         elif isinstance(answer, SumsSeen):

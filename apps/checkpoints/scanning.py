@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 from django.conf import settings
@@ -94,7 +95,8 @@ def target_of(where: Place, bytes_s: int) -> Target:
         settings.CHECKPOINT_BUCKET_KEY_ID,
         settings.CHECKPOINT_BUCKET_SECRET,
     )
-    return Target(where.bucket, where.path, access, bytes_s)
+    within = tuple(one.path for one in settings.CHECKPOINT_ROOTS if not one.bucket)
+    return Target(where.bucket, where.path, access, bytes_s, within)
 
 
 @dataclass(slots=True)
@@ -111,8 +113,9 @@ class _Scan:
         """Takes in all that the child says; raises AppError where nothing could be looked at."""
         limits = Limits(settings.CHECKPOINT_SCAN_S, settings.CHECKPOINT_SCAN_MEMORY_BYTES)
         try:
-            for answer in answers(self._ask(), limits):
-                self._take(answer)
+            with closing(answers(self._ask(), limits)) as said:
+                for answer in said:
+                    self._take(answer)
         except ChildFailed as error:
             if not self.look.files:
                 raise

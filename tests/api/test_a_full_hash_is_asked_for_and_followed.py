@@ -9,7 +9,7 @@ from apps.checkpoints.root_records import RootRule
 from apps.checkpoints.storage import places
 from apps.core.clock import now_ns
 from apps.runs import store as runs
-from tests.ckpt_trees import lay
+from tests.ckpt_trees import answers_here, lay
 
 pytestmark = pytest.mark.django_db
 PAGE, PART = "/runs/r/checkpoints/0/100/", "/runs/r/checkpoints/0/100/hash/"
@@ -17,8 +17,10 @@ API = "runs/r/checkpoints/0/100/hash"
 
 
 @pytest.fixture
-def step(tmp_path, settings, valkey):
+def step(tmp_path, settings, valkey, monkeypatch):
     """A step that was looked at."""
+    monkeypatch.setattr(scanning, "answers", answers_here)
+    monkeypatch.setattr(hashing, "answers", answers_here)
     settings.CHECKPOINT_ROOTS = (places.parse(str(tmp_path)),)
     lay(tmp_path / "step-100")
     rule = RootRule(str(tmp_path), runs.ensure_run("r"), "", "", 300)

@@ -11,15 +11,16 @@ from apps.checkpoints.storage import places
 from apps.core.clock import now_ns
 from apps.core.sql import execute
 from apps.runs import store as runs
-from tests.ckpt_trees import cut, lay
+from tests.ckpt_trees import answers_here, cut, lay
 
 pytestmark = pytest.mark.django_db
 API = "storage/roots"
 
 
 @pytest.fixture
-def disk(tmp_path, settings, valkey):
+def disk(tmp_path, settings, valkey, monkeypatch):
     """A folder that may be looked at, of the run "r", with a whole and a damaged step."""
+    monkeypatch.setattr(scanning, "answers", answers_here)
     settings.CHECKPOINT_ROOTS = (places.parse(str(tmp_path)),)
     runs.ensure_run("r")
     lay(tmp_path / "step-100")

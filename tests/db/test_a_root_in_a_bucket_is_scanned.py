@@ -55,6 +55,18 @@ def test_a_checkpoint_in_a_bucket_is_registered_verified_and_missed(root_id, buc
     assert not store.checkpoints(run_id)[0].complete
 
 
+def test_a_look_lists_and_reads_ranges_and_asks_for_nothing_else(root_id, bucket_server):
+    before = bucket_server.log.stat().st_size
+    look(root_id)
+    with bucket_server.log.open("rb") as log:
+        log.seek(before)
+        asked = [line for line in log.read().decode().splitlines() if f"/{NAME}" in line]
+    lists = [line for line in asked if "list-type=2" in line]
+    assert len(lists) == 1
+    assert {line.rsplit(" ", 2)[-2] for line in asked if line not in lists} == {"206"}
+    assert not any('"HEAD ' in line or '"PUT ' in line for line in asked)
+
+
 def test_a_bucket_that_refuses_loses_nothing(root_id, settings):
     look(root_id)
     settings.CHECKPOINT_BUCKET_URL = "http://127.0.0.1:1"

@@ -1,4 +1,4 @@
-"""apps.checkpoints.scanning, on a real disk with real child processes."""
+"""apps.checkpoints.scanning, on a real disk."""
 
 import shutil
 
@@ -9,20 +9,21 @@ from apps.checkpoints import roots, roots_store, scanning, store
 from apps.checkpoints.domain.codes import CheckpointFinding, Level
 from apps.checkpoints.domain.lifecycle import State
 from apps.checkpoints.root_records import Outcome, RootRule
-from apps.checkpoints.storage import places, scan_work
+from apps.checkpoints.storage import places, process, scan_work
 from apps.checkpoints.storage.process import ChildFailed
 from apps.checkpoints.storage.protocol import ListingSeen, StepSeen
 from apps.core.clock import now_ns
 from apps.core.errors import Refused
 from apps.runs import store as runs
-from tests.ckpt_trees import cut, dcp_files, lay
+from tests.ckpt_trees import answers_here, cut, dcp_files, lay
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def disk(tmp_path, settings):
+def disk(tmp_path, settings, monkeypatch):
     """A folder that may be looked at."""
+    monkeypatch.setattr(scanning, "answers", answers_here)
     settings.CHECKPOINT_ROOTS = (places.parse(str(tmp_path)),)
     return tmp_path
 
@@ -49,8 +50,9 @@ def states(run_id):
     return {info.step: info.state for info in store.checkpoints(run_id)}
 
 
-def test_a_checkpoint_on_a_disk_is_registered_and_verified(disk, run_id):
+def test_a_real_child_registers_and_verifies_a_checkpoint(disk, run_id, monkeypatch):
     lay(disk / "step-100")
+    monkeypatch.setattr(scanning, "answers", process.answers)
     root_id = added(disk, run_id)
     found = look(root_id)
     assert (found.outcome, found.steps, found.broken) == (Outcome.WHOLE, 1, 0)
@@ -143,7 +145,7 @@ def test_a_cut_listing_takes_nothing_for_gone(disk, run_id, monkeypatch):
     root_id = added(disk, run_id)
     look(root_id)
     cut_short = ListingSeen(1, 1, "it holds more than 1 files", (), (), 0, 0, 0)
-    monkeypatch.setattr(scanning, "answers", lambda ask, limits: iter([cut_short]))
+    monkeypatch.setattr(scanning, "answers", lambda ask, limits: (one for one in [cut_short]))
     assert look(root_id).outcome == Outcome.PARTIAL
     assert states(run_id) == {100: State.VERIFIED}
 
@@ -179,6 +181,17 @@ def test_a_folder_that_is_no_longer_allowed_is_not_looked_at(disk, run_id, setti
         added(disk / "x", run_id)
 
 
+def test_a_root_that_becomes_a_link_to_elsewhere_is_not_looked_at(disk, run_id, tmp_path_factory):
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    lay(elsewhere / "step-100")
+    (disk / "team").symlink_to(elsewhere)
+    for uri in (disk / "team", disk / "team" / "step-100"):
+        found = look(added(uri, run_id))
+        assert (found.outcome, found.files) == (Outcome.FAILED, 0)
+        assert "leads out of the folders that may be looked at" in found.message
+    assert states(run_id) == {}
+
+
 def test_pointers_and_leftovers_stand_beside_the_steps(disk, run_id):
     lay(disk / "tmp-checkpoint-7")
     (beside,) = look(added(disk, run_id)).beside
@@ -211,17 +224,16 @@ def test_files_that_vanish_while_a_step_is_checked_wait_for_the_next_look(
 ):
     step = lay(disk / "step-100")
     root_id = added(disk, run_id)
-    monkeypatch.setattr(scanning, "answers", in_this_process(lambda: shutil.rmtree(step)))
+    monkeypatch.setattr(scanning, "answers", in_between(lambda: shutil.rmtree(step)))
     found = look(root_id)
     assert (found.steps, found.vanished, found.broken) == (1, 1, 0)
     assert states(run_id) == {}
 
 
-def in_this_process(meanwhile):
-    """The child's work here, with something that happens between listing and reading."""
+def in_between(meanwhile):
+    """A look during which something happens between listing and reading."""
 
     def answers(ask, limits):
-        said = []
         whole = scan_work.layouts.find
 
         def find(*given):
@@ -231,7 +243,6 @@ def in_this_process(meanwhile):
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(scan_work.layouts, "find", find)
-            scan_work.run(ask, said.append)
-        return iter(said)
+            yield from answers_here(ask, limits)
 
     return answers

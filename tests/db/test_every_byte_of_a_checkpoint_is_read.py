@@ -1,4 +1,4 @@
-"""apps.checkpoints.hashing, on a real disk with a real child process."""
+"""apps.checkpoints.hashing, on a real disk."""
 
 import os
 
@@ -8,20 +8,22 @@ from apps.accounts.records import SYSTEM
 from apps.checkpoints import hashes_store, hashing, roots, roots_store, scanning, store
 from apps.checkpoints.domain.codes import Level
 from apps.checkpoints.root_records import RootRule
-from apps.checkpoints.storage import places
+from apps.checkpoints.storage import places, process
 from apps.checkpoints.storage.process import ChildFailed
 from apps.checkpoints.storage.protocol import FileHashed
 from apps.core.clock import now_ns
 from apps.core.errors import Refused
 from apps.runs import store as runs
-from tests.ckpt_trees import dcp_files, lay
+from tests.ckpt_trees import answers_here, dcp_files, lay
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def step(tmp_path, settings, valkey):
+def step(tmp_path, settings, valkey, monkeypatch):
     """A step that was looked at: its folder."""
+    monkeypatch.setattr(scanning, "answers", answers_here)
+    monkeypatch.setattr(hashing, "answers", answers_here)
     settings.CHECKPOINT_ROOTS = (places.parse(str(tmp_path)),)
     folder = lay(tmp_path / "step-100")
     rule = RootRule(str(tmp_path), runs.ensure_run("r"), "", "", 300)
@@ -51,7 +53,8 @@ def flip(file, at):
     os.utime(file, ns=(before.st_mtime_ns, before.st_mtime_ns))
 
 
-def test_the_second_reading_verifies_what_the_first_took(step):
+def test_the_second_reading_verifies_what_the_first_took(step, monkeypatch):
+    monkeypatch.setattr(hashing, "answers", process.answers)
     first = read()
     assert (first.state, first.percent) == ("done", 100)
     assert first.message.startswith(".metadata: read for the first time")
@@ -158,3 +161,12 @@ def test_what_lies_outside_is_not_read(step, settings):
     assert "may not be looked at" in failed.message
     with pytest.raises(Refused):
         wanted()
+
+
+def test_a_folder_that_became_a_link_to_elsewhere_is_not_read(step, tmp_path_factory):
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    step.rename(elsewhere / "step-100")
+    step.symlink_to(elsewhere / "step-100")
+    failed = read()
+    assert failed.state == "failed"
+    assert "leads out of the folders that may be looked at" in failed.message

@@ -59,7 +59,7 @@ def test_nothing_is_allowed_unless_a_prefix_says_so():
 
 
 @pytest.mark.parametrize(
-    "text", ["", "checkpoints", "{run}/{run}", "../{run}", "a//{run}", "{run}\0"]
+    "text", ["", "checkpoints", "{run}/{run}", "../{run}", "a//{run}", "{run}\0", "*a*a*a*a*{run}"]
 )
 def test_a_pattern_says_once_where_the_run_stands(text):
     with pytest.raises(BadPattern):

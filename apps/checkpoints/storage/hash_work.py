@@ -11,10 +11,9 @@ import msgspec
 from apps.checkpoints.domain.reading import Unreadable, Vanished
 from apps.checkpoints.domain.zipsums import Summing, sums
 from apps.checkpoints.storage.opening import Folder, opened
-from apps.checkpoints.storage.pace import Pace
-from apps.checkpoints.storage.places import Place
 from apps.checkpoints.storage.protocol import (
     Answer,
+    Failed,
     FileHashed,
     FileLost,
     HashAsk,
@@ -39,10 +38,13 @@ class _Integrity(msgspec.Struct):
 def run(ask: HashAsk, say: Say) -> None:
     """Says FileHashed or FileLost of every file in the order asked, Progress meanwhile, and before
     them SumsSeen where a framework wrote down what its files hash to."""
-    target = ask.target
-    folder = opened(Place(target.bucket, target.path), target.access, Pace(target.bytes_s))
+    try:
+        folder = opened(ask.target)
+    except OSError as error:
+        say(Failed(error.strerror or str(error)))
+        return
     done = _Counter(say)
-    chunk = _chunk(target.bytes_s)
+    chunk = _chunk(ask.target.bytes_s)
     said = _said(folder, ask.files)
     if said:
         say(SumsSeen(said))

@@ -6,9 +6,9 @@ from typing import Protocol
 
 from apps.checkpoints.storage.listing import Bounds, Listing
 from apps.checkpoints.storage.pace import Pace
-from apps.checkpoints.storage.places import Place
 from apps.checkpoints.storage.posix import PosixFolder
-from apps.checkpoints.storage.s3 import S3Access, S3Folder
+from apps.checkpoints.storage.protocol import Target
+from apps.checkpoints.storage.s3 import S3Folder
 
 
 class Folder(Protocol):
@@ -21,8 +21,10 @@ class Folder(Protocol):
         """A range of one file. Raises Vanished, Unreadable."""
 
 
-def opened(place: Place, access: S3Access, pace: Pace) -> Folder:
-    """The folder at a place; nothing is asked of it yet."""
-    if place.bucket:
-        return S3Folder(place.bucket, place.path, access, pace)
-    return PosixFolder(place.path, pace)
+def opened(target: Target) -> Folder:
+    """The folder of a target; nothing is asked of it yet. Raises OSError where it leads out of the
+    folders that may be looked at."""
+    pace = Pace(target.bytes_s)
+    if target.bucket:
+        return S3Folder(target.bucket, target.path, target.access, pace)
+    return PosixFolder(target.path, pace, target.within)

@@ -10,6 +10,8 @@ from typing import TypeVar
 from apps.core.errors import AppError
 
 MAX_PATTERN = 200
+MAX_STARS = 4
+"""Each multiplies the time that a name takes."""
 _RUN = "{run}"
 _HINT = "folders below the root, one of them {run}, such as {run}/checkpoints or */{run}"
 
@@ -35,6 +37,8 @@ def check(pattern: str) -> str:
     bad = len(plain) > MAX_PATTERN or not plain.isprintable() or "" in words
     if bad or any(word in (".", "..") for word in words):
         raise BadPattern("this is no pattern of folders", where="pattern", hint=_HINT)
+    if plain.count("*") > MAX_STARS:
+        raise BadPattern(f"more than {MAX_STARS} * in a pattern", where="pattern", hint=_HINT)
     if plain.count(_RUN) != 1:
         raise BadPattern(
             "the pattern says not once where the run stands", where="pattern", hint=_HINT

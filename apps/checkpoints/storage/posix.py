@@ -11,6 +11,7 @@ import errno
 import os
 import stat
 import time
+from collections.abc import Sequence
 
 from apps.checkpoints.domain.reading import Unreadable, Vanished
 from apps.checkpoints.domain.tree import FileStat
@@ -25,19 +26,31 @@ _GONE = frozenset((errno.ENOENT, errno.ENOTDIR, errno.ESTALE))
 _DELETED = " (deleted)"
 
 
-class PosixFolder:
-    """A folder below `root`. root: an absolute path; links in it are followed once, here."""
+class Outside(OSError):
+    """A folder is not where it may be: a part of its path is a link that leads away."""
 
-    def __init__(self, root: str, pace: Pace | None = None) -> None:
+
+class PosixFolder:
+    """A folder below `root`: an absolute path, whose links are followed once, here.
+
+    within: folders one of which has to hold it when links are followed; empty: any place. Raises
+    Outside.
+    """
+
+    def __init__(self, root: str, pace: Pace | None = None, within: Sequence[str] = ()) -> None:
         self.root = os.path.realpath(root)
+        if within and not any(_within(os.path.realpath(one), self.root) for one in within):
+            raise Outside(f"{root} leads out of the folders that may be looked at")
         self._pace = pace or Pace(0)
 
     def listing(self, bounds: Bounds | None = None) -> Listing:
         """Everything below. Raises OSError if the folder itself cannot be opened."""
         limits = bounds or Bounds()
         taken = Taken(limits, time.monotonic() + limits.seconds)
-        folder = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        folder = os.open(self.root, _FOLDER)
         try:
+            if os.readlink(f"/proc/self/fd/{folder}") != self.root:
+                raise Outside(f"{self.root} was replaced by a link")
             self._walk(folder, "", taken, 0)
         finally:
             os.close(folder)

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -47,7 +47,7 @@ class Limits:
     silent_s: float | None = None
 
 
-def answers(ask: Ask, limits: Limits) -> Iterator[Answer]:
+def answers(ask: Ask, limits: Limits) -> Generator[Answer, None, None]:
     """What the child says, as it says it, without the closing Done.
 
     Raises ChildFailed when it dies or takes too long: what came before counts. The child is gone

@@ -11,12 +11,14 @@ from apps.checkpoints.storage.s3 import S3Access
 
 
 class Target(msgspec.Struct, frozen=True):
-    """Where to look, and how fast. bytes_s: 0 for any speed."""
+    """Where to look, and how fast. bytes_s: 0 for any speed. within: the folders that may be looked
+    at: where a path leads when its links are followed, only the child can see."""
 
     bucket: str
     path: str
     access: S3Access
     bytes_s: int
+    within: tuple[str, ...] = ()
 
 
 class ScanAsk(msgspec.Struct, frozen=True, tag="scan"):

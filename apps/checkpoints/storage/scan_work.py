@@ -21,7 +21,6 @@ from apps.checkpoints.domain.tree import Tree, joined
 from apps.checkpoints.storage import mounts, pattern
 from apps.checkpoints.storage.listing import Listing
 from apps.checkpoints.storage.opening import Folder, opened
-from apps.checkpoints.storage.pace import Pace
 from apps.checkpoints.storage.pattern import Part
 from apps.checkpoints.storage.places import Place
 from apps.checkpoints.storage.protocol import (
@@ -56,8 +55,8 @@ def run(ask: ScanAsk, say: Say) -> None:
     """Says what the root is like, then every checkpoint: Same or Step; or Failed alone."""
     target = ask.target
     place = Place(target.bucket, target.path)
-    folder = opened(place, target.access, Pace(target.bytes_s))
     try:
+        folder = opened(target)
         say(room_of(place))
         listing = folder.listing(ask.bounds)
     except FileNotFoundError:

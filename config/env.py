@@ -124,6 +124,12 @@ TABLE: tuple[Setting, ...] = (
         "Environment variables that an evaluation gets of the evaluator's.",
     ),
     Setting(
+        "LAUNCHER_TARGETS",
+        "public|private|loopback|any",
+        "private",
+        "How near the API servers of launchers may be; any: link-local and metadata, too.",
+    ),
+    Setting(
         "SLURM_SCRIPTS",
         "str",
         "",

@@ -18,7 +18,7 @@ from apps.rollbacks.domain.handover import Kind
 from apps.rollbacks.launchers import bindings, bindings_store, handing, kinds, store
 from apps.rollbacks.launchers.bindings import BindingAsked
 from apps.rollbacks.launchers.bindings_store import BindingInfo
-from apps.rollbacks.launchers.kinds import Access
+from apps.rollbacks.launchers.http import Access
 from apps.runs.records import RunInfo
 
 router = Router(auth=needs("read"))

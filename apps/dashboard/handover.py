@@ -39,6 +39,24 @@ FIELDS: Mapping[Kind, Sequence[Field]] = {
               "Empty: the user that Lastgood runs as. Others only for requeuing, as an operator."),
         Field("drain", "Also drain the excluded nodes: no other job gets them", kind="tick"),
     ),
+    Kind.KUBERNETES: (
+        Field("namespace", "Namespace", hint="training", required=True),
+        Field("name", "Name of the first Job or JobSet",
+              "Those that follow it are found by their label lastgood.io/root.", hint="gpt-7b",
+              required=True),
+        Field("resource", "What it is", "job or jobset", hint="job"),
+        Field("cordon", "Also cordon the excluded nodes: no new pod gets them", kind="tick"),
+    ),
+    Kind.ARGO: (
+        Field("namespace", "Namespace", hint="training", required=True),
+        Field("name", "Name of the workflow that runs now",
+              "Those that follow it are found by their label lastgood.io/root.", hint="gpt-7b-x7k2",
+              required=True),
+        Field("template", "Template to submit", "It gets the resume point as parameters.",
+              hint="train", required=True),
+        Field("resource", "What it is", "WorkflowTemplate or ClusterWorkflowTemplate",
+              hint="WorkflowTemplate"),
+    ),
 }  # fmt: skip
 
 

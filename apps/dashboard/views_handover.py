@@ -18,7 +18,7 @@ from apps.dashboard.access import actor, administering, may_administer, operatin
 from apps.rollbacks.domain.handover import Kind
 from apps.rollbacks.launchers import bindings, handing, kinds
 from apps.rollbacks.launchers.bindings import BindingAsked
-from apps.rollbacks.launchers.kinds import Access
+from apps.rollbacks.launchers.http import Access
 from apps.runs.records import RunInfo
 
 

@@ -61,7 +61,7 @@ def post(call: Call, policy: HttpPolicy) -> Answer:
 async def _within(call: Call, policy: HttpPolicy) -> Answer:
     async with asyncio.timeout(policy.total_s):
         url = httpx.URL(call.url)
-        allowed = await _allowed(url, policy)
+        allowed = await judged_address(url, policy)
         async with httpx.AsyncClient(
             verify=_tls(), trust_env=False, timeout=policy.total_s, proxy=policy.proxy or None
         ) as client:
@@ -101,7 +101,7 @@ async def _start_of(response: httpx.Response, limit: int) -> str:
     return found[:limit].decode("utf-8", "replace")
 
 
-async def _allowed(url: httpx.URL, policy: HttpPolicy) -> str:
+async def judged_address(url: httpx.URL, policy: HttpPolicy) -> str:
     """The address to connect to; Refused if any that the name stands for is too near."""
     if policy.proxy:
         _refuse_literal(url.host, policy.nearest)

@@ -16,7 +16,7 @@ from apps.rollbacks.domain.handover import Kind
 from apps.rollbacks.launchers import bindings_store as store
 from apps.rollbacks.launchers import handing, kinds
 from apps.rollbacks.launchers.bindings_store import BindingInfo
-from apps.rollbacks.launchers.kinds import Access
+from apps.rollbacks.launchers.http import Access
 from apps.runs import store as runs
 from apps.runs.records import RunInfo
 

@@ -18,7 +18,7 @@ from apps.rollbacks.domain.handover import Effect, Errand, HandoverState
 from apps.rollbacks.domain.state import OrderState
 from apps.rollbacks.launchers import bindings_store, kinds, store
 from apps.rollbacks.launchers.bindings_store import BindingInfo
-from apps.rollbacks.launchers.kinds import Access
+from apps.rollbacks.launchers.http import Access
 from apps.rollbacks.launchers.protocol import Launcher, Made, Note
 from apps.rollbacks.launchers.store import HandoverInfo
 from apps.rollbacks.records import OrderInfo

@@ -96,7 +96,11 @@ def _of_launcher(run: RunInfo, order: OrderInfo) -> tuple[str, ...]:
     found, why_not = handing.try_effects(run, order)
     if why_not:
         return (f"the launcher cannot follow it: {why_not}",)
-    return tuple(effect.words for effect in found)
+    words = tuple(effect.words for effect in found)
+    binding = handing.binding_of(run)
+    if binding is None or binding.automatic:
+        return words
+    return ("nothing is stopped or started before somebody says so on its page; then", *words)
 
 
 def _refusal(run: RunInfo, asked: RollbackRequest, choice: Choice, seen: Seen) -> AppError | None:

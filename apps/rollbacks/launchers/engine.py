@@ -38,8 +38,10 @@ from apps.rollbacks.launchers.store import HandoverInfo
 
 LEASE_NS: Final = (2 * commands.LIMIT_S + 10) * 1_000_000_000
 """Longer than any command; the claim is renewed before each step and after each command."""
-ROUND_S: Final = 45.0
-"""So long one call waits for a cluster before it lets others have the worker."""
+ROUND_S: Final = 15.0
+"""So long one hand-over waits for a cluster before it lets others have the worker."""
+TURN_S: Final = 120.0
+"""No further hand-over is begun with after so long: messages need the worker, too."""
 AGAIN_NS: Final = 5_000_000_000
 _ENDED: Final = frozenset({OrderState.CANCELLED, OrderState.SUPERSEDED, OrderState.FAILED})
 _FOLLOWED: Final = frozenset({OrderState.RESUMED, OrderState.RECOVERED})
@@ -52,14 +54,17 @@ def run_due() -> int:
     How many were worked on. One that breaks keeps no other from its turn.
     """
     handing.open_due(now_ns())
-    pairs = store.due(now_ns())
-    for run_id, order_id in pairs:
+    end_s, worked = time.monotonic() + TURN_S, 0
+    for run_id, order_id in store.due(now_ns()):
+        if time.monotonic() > end_s:
+            break
+        worked += 1
         try:
             carry_out(run_id, order_id)
         except Exception:
             log.exception("handover.broke", extra={"run": run_id, "order": order_id})
             store.put_off(run_id, order_id, now_ns() + 12 * AGAIN_NS, "an error of Lastgood itself")
-    return len(pairs)
+    return worked
 
 
 def carry_out(run_id: int, order_id: int) -> None:

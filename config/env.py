@@ -31,6 +31,8 @@ TABLE: tuple[Setting, ...] = (
     Setting("DEBUG", "bool", "0", "Django debug pages. Never in production."),
     Setting("SECRET_KEY", "str", "", "Django's secret; made if unset.", True),
     Setting("ORDER_SIGNING_KEY", "str", "", "Key that signs rollback orders; made if unset.", True),
+    Setting("ORDER_WEBHOOK_URL", "str", "", "Address told of each rollback order.", True),
+    Setting("ORDER_WEBHOOK_SECRET", "str", "", "whsec_ and base64; signs what it is told.", True),
     Setting(
         "DATABASE_URL", "str", "", "Postgres 15-18. Unset: the embedded server of `make up`.", True
     ),

@@ -87,6 +87,8 @@ WEB_URL = env.text("LASTGOOD_WEB_URL") or _servers.web_url or f"http://127.0.0.1
 PUBLIC_URL = (env.text("PUBLIC_URL") or WEB_URL).rstrip("/")
 EVENTS_URL = env.text("EVENTS_URL")
 ORDERS_DIR = HOME / "orders"
+ORDER_WEBHOOK_URL = env.text("ORDER_WEBHOOK_URL")
+ORDER_WEBHOOK_SECRET = env.text("ORDER_WEBHOOK_SECRET")
 
 INGEST_ACK = env.text("INGEST_ACK")
 INGEST_MAX_BODY_BYTES = env.integer("INGEST_MAX_BODY_BYTES")

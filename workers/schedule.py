@@ -79,6 +79,11 @@ SCHEDULE = (
         10.0,
         "goes on with hand-overs whose worker died or whose cluster was busy",
     ),
+    Periodic(
+        Job.ROLLBACKS_TELL,
+        10.0,
+        "tells the webhook of orders again, where it was away or a worker died",
+    ),
     Periodic(Job.METRICS_COMPACT, 300.0, "merges small metric blocks, so that reading stays fast"),
     Periodic(Job.LOGS_MEASURE, 60.0, "measures the log store, so that its budget holds"),
     Periodic(Job.LOGS_MERGE, 20.0, "merges small log chunks: less disk, and fewer to read"),

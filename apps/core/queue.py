@@ -34,6 +34,7 @@ class Job(StrEnum):
     RETENTION_EXPIRE = "retention.expire"
     ROLLBACKS_LAUNCH = "rollbacks.launch"
     ROLLBACKS_SYNC = "rollbacks.sync"
+    ROLLBACKS_TELL = "rollbacks.tell"
     RUNS_WATCH = "runs.watch"
 
 

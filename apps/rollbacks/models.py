@@ -194,3 +194,17 @@ class LoadedCheckpoints(models.Model):
     run_id = models.BigIntegerField()
     attempt = models.IntegerField()
     loads = models.JSONField(default=list)
+
+
+class OrderWord(models.Model):
+    """A line of an order's history that the webhook is still to be told. tries: made so far."""
+
+    pk = models.CompositePrimaryKey("run_id", "order_id", "seq")
+    run_id = models.BigIntegerField()
+    order_id = models.BigIntegerField()
+    seq = models.IntegerField()
+    due_at_ns = models.BigIntegerField()
+    tries = models.IntegerField(default=0)
+
+    class Meta:
+        indexes = [models.Index(fields=["due_at_ns"], name="ix_order_word_due")]

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Max
 
+from apps.core.queue import Job, enqueue
+from apps.rollbacks import words_store
 from apps.rollbacks.domain.order import branch_directory
 from apps.rollbacks.domain.state import ACTIVE, OrderState, Transition
 from apps.rollbacks.models import Order, OrderEvent
@@ -132,10 +135,11 @@ def _event(run_id: int, order_id: int, line: OrderEventInfo) -> None:
     # The order's row is locked or new, so no other writer counts at the same time.
     rows = OrderEvent.objects.filter(run_id=run_id, order_id=order_id)
     last = rows.aggregate(last=Max("seq"))["last"]
+    seq = 0 if last is None else last + 1
     OrderEvent.objects.create(
         run_id=run_id,
         order_id=order_id,
-        seq=0 if last is None else last + 1,
+        seq=seq,
         at_ns=line.at_ns,
         act=line.act,
         before=line.before,
@@ -143,6 +147,9 @@ def _event(run_id: int, order_id: int, line: OrderEventInfo) -> None:
         actor=line.actor[:200],
         why=line.why,
     )
+    if settings.ORDER_WEBHOOK_URL and line.before != line.after:
+        words_store.add(run_id, order_id, seq, line.at_ns)
+        enqueue(Job.ROLLBACKS_TELL)
 
 
 _PLAIN = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 
 from apps.core.queue import Job
-from apps.rollbacks import files
+from apps.rollbacks import files, telling
 from apps.rollbacks.launchers import engine
 
 
@@ -19,3 +19,9 @@ def sync() -> int:
 def launch() -> int:
     """Hand orders over to their launchers; how many were worked on."""
     return engine.run_due()
+
+
+@shared_task(name=Job.ROLLBACKS_TELL.value)
+def tell() -> int:
+    """Tell the webhook what became of orders; how many requests were made."""
+    return telling.tell_due()

@@ -24,6 +24,7 @@ from apps.api.orders import router as orders
 from apps.api.patterns import router as patterns
 from apps.api.planned import router as planned
 from apps.api.renderer import StrictJson, StrictParser
+from apps.api.retention import router as retention
 from apps.api.runs import router as runs
 from apps.api.siblings import router as siblings
 from apps.api.stops import router as stops
@@ -77,6 +78,7 @@ api.add_router("", names, tags=["names"])
 api.add_router("", orders, tags=["rollback"])
 api.add_router("", patterns, tags=["logs"])
 api.add_router("", planned, tags=["planned changes"])
+api.add_router("", retention, tags=["checkpoints"])
 api.add_router("", siblings, tags=["siblings"])
 api.add_router("", stops, tags=["stop"])
 api.add_router("", storage, tags=["storage"])

@@ -10,11 +10,13 @@ from django.db import transaction
 
 from apps.accounts.records import Actor
 from apps.accounts.services import audit, require
-from apps.checkpoints import evaluations, retention_store, store
+from apps.checkpoints import evaluations, retention_store, roots_store, store
 from apps.checkpoints.domain.retention import Held, Key, Plan, Rules, placings, plan
 from apps.checkpoints.domain.saves import habit
 from apps.checkpoints.domain.storage_forecast import Day, Rhythm, forecast
 from apps.checkpoints.retention_store import PROJECT, Deletions, Lying, SaidRules
+from apps.checkpoints.root_records import RootInfo
+from apps.checkpoints.storage import places
 from apps.core.errors import AppError, Conflict
 from apps.core.plain import packed
 from apps.runs.records import RunInfo
@@ -34,6 +36,7 @@ class Outlook:
     """What rules do to a run. said: the rules that count. tried: the plan is of other ones.
 
     unknown: kept or dropped checkpoints whose size nobody said. deletions: how far each one is.
+    free_bytes: of the file system that the newest one lies on, None if no root tells.
     """
 
     said: SaidRules
@@ -44,6 +47,7 @@ class Outlook:
     rhythm: Rhythm | None
     deletions: Deletions
     unknown: int
+    free_bytes: int | None = None
 
 
 def rules_of(run: RunInfo) -> SaidRules:
@@ -132,7 +136,25 @@ def outlook(run: RunInfo, guards: Guards, now_ns: int, tried: Rules | None = Non
         rhythm=usual,
         deletions=retention_store.deletions(run.id),
         unknown=sum(one.size_bytes is None for one in lying),
+        free_bytes=_free_bytes(run),
     )
+
+
+def _free_bytes(run: RunInfo) -> int | None:
+    """What was free at the last look where the newest complete checkpoint lies."""
+    newest = store.newest_complete([run.id]).get(run.id)
+    if newest is None:
+        return None
+    try:
+        where = places.parse(newest.path)
+    except places.BadPlace:
+        return None
+    looks = (r.last for r in roots_store.of_run(run.id, run.project) if _holds(r, where))
+    return next((one.free_bytes for one in looks if one and one.free_bytes is not None), None)
+
+
+def _holds(root: RootInfo, where: places.Place) -> bool:
+    return places.parse(root.rule.uri).holds(where)
 
 
 def present_plan(run: RunInfo, guards: Guards, now_ns: int) -> Plan:
@@ -163,7 +185,7 @@ def _rhythm(run_id: int, lying: Sequence[Lying]) -> Rhythm | None:
 
 
 def _held(run_id: int, lying: Sequence[Lying], guards: Guards, rules: Rules) -> list[Held]:
-    places = placings(_scored(run_id), max(1, rules.best))
+    best = placings(_scored(run_id), max(1, rules.best))
     return [
         Held(
             attempt=one.attempt,
@@ -171,7 +193,7 @@ def _held(run_id: int, lying: Sequence[Lying], guards: Guards, rules: Rules) -> 
             saved_at_ns=one.saved_at_ns,
             size_bytes=one.size_bytes or 0,
             complete=one.complete,
-            placings=places.get((one.attempt, one.step), ()),
+            placings=best.get((one.attempt, one.step), ()),
             guards=tuple(guards.get((one.attempt, one.step), ())),
         )
         for one in lying

@@ -179,8 +179,9 @@ def form(rules: Rules) -> Mapping[str, Any]:
     return {**values, **{name: f"{value:g}" if value else "" for name, value in hours.items()}}
 
 
-def forecast_figure(days: Sequence[Day]) -> str:
-    """The storage of the next weeks as Plotly JSON: with the rules, and if nothing is deleted."""
+def forecast_figure(days: Sequence[Day], free_bytes: int | None) -> str:
+    """The storage of the next weeks as Plotly JSON: with the rules, if nothing is deleted, and
+    where the storage is full."""
     x = [day.number for day in days]
     unit, size = ("TiB", 2**40) if days[-1].all_bytes >= 2**40 else ("GiB", 2**30)
     kept = [day.kept_bytes / size for day in days]
@@ -190,6 +191,11 @@ def forecast_figure(days: Sequence[Day]) -> str:
         line("nothing deleted", x, everything, hue="vermillion", dash="dash", hover=hover),
         line("with these rules", x, kept, hue="blue", hover=hover),
     ]
+    if free_bytes is not None:
+        room = [(days[0].kept_bytes + free_bytes) / size] * len(x)
+        traces.append(
+            line("full", x, room, hue="critical", dash="dot", hover=f"%{{y:,.3g}} {unit}")
+        )
     axes = go.Layout(
         xaxis={"title": {"text": "days from now"}, "range": [0, max(1, x[-1])]},
         yaxis={"title": {"text": unit}, "rangemode": "tozero"},

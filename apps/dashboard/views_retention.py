@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from apps.checkpoints import deleting, retention
 from apps.checkpoints.domain.retention import Rules, in_words
+from apps.checkpoints.domain.storage_forecast import full_on
 from apps.core.clock import now_ns
 from apps.core.errors import AppError
 from apps.dashboard import retention as page
@@ -104,7 +105,8 @@ def _page(
         "picture": page.picture(found, now),
         "words": in_words(found.rules),
         "form": request.POST if error and "act" in request.POST else page.form(found.rules),
-        "figure": page.forecast_figure(found.days),
+        "figure": page.forecast_figure(found.days, found.free_bytes),
+        "full": None if found.free_bytes is None else full_on(found.days, found.free_bytes),
         "caption": page.caption(found),
         "weeks": found.days[::7],
         "presets": page.presets(found.rhythm),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from apps.checkpoints import copies_store, evaluations, marks
+from apps.checkpoints import copies_store, evaluations, marks, retention_store
 from apps.checkpoints.domain.lifecycle import GONE
 from apps.checkpoints.domain.scores import Score
 from apps.checkpoints.records import CheckpointInfo, Copy, MarkKind, Place, Protection
@@ -19,14 +19,15 @@ _VERBS = {MarkKind.PIN: "pinned", MarkKind.TAG: "tagged", MarkKind.LEASE: "lease
 def standing(
     run_id: int, infos: Mapping[Place, CheckpointInfo], now_ns: int
 ) -> dict[Place, SavedCheckpoint]:
-    """The checkpoints as they stand. Three statements."""
+    """The checkpoints as they stand. Four statements."""
+    waiting = retention_store.waiting(run_id)
     kept = marks.protections(run_id, now_ns)
     copies = copies_store.of_run(run_id, list(infos.values()))
     scores = evaluations.of_run(run_id)
     return {
         place: replace(
             _saved(info),
-            kept=tuple(map(_mark, kept.get(place, ())[:_SHOWN])),
+            kept=(*map(_mark, kept.get(place, ())[:_SHOWN]), *_waits(waiting.get(place), now_ns)),
             copies=_copies(copies.get(place, ()), now_ns),
             scores=tuple(_score(s) for s in scores.get(info.step, ()) if s.attempt == info.attempt),
         )
@@ -55,6 +56,13 @@ def _mark(mark: Protection) -> str:
     who = mark.name if mark.kind is MarkKind.LEASE else mark.actor
     why = f": {mark.reason}" if mark.reason else ""
     return f"{_VERBS[mark.kind]}{named} by {who}{why}"
+
+
+def _waits(due_ns: int | None, now_ns: int) -> tuple[str, ...]:
+    if due_ns is None:
+        return ()
+    left = duration((due_ns - now_ns) / 1e9)
+    return (f"the rules of retention delete it in {left}, unless it is chosen",)
 
 
 def _copies(places: Sequence[Copy], now_ns: int) -> tuple[str, ...]:

@@ -84,6 +84,11 @@ def test_it_waits_for_a_day_then_it_is_gone_and_said_so(disk, run):
     assert "checkpoint_deletion.planned" in actions
 
 
+def test_the_room_of_the_file_system_is_known(disk, run):
+    found = retention.outlook(run, {}, now_ns())
+    assert found.free_bytes > 0
+
+
 def test_what_is_taken_back_stays_and_is_pinned(disk, run):
     plan()
     deleting.take_back(run.id, (0, 200), actor=SYSTEM, reason="the paper", now_ns=now_ns())

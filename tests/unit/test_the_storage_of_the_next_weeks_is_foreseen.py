@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from apps.checkpoints.domain.retention import Held, Rules
-from apps.checkpoints.domain.storage_forecast import HORIZON_DAYS, MAX_SAVES, Rhythm, forecast
+from apps.checkpoints.domain.storage_forecast import (
+    HORIZON_DAYS,
+    MAX_SAVES,
+    Rhythm,
+    forecast,
+    full_on,
+)
 
 HOUR_NS = 3_600 * 10**9
 NOW_NS = 1_780_000_000 * 10**9
@@ -47,3 +53,11 @@ def test_the_exponential_preset_stays_small():
     days = forecast(HELD, Rules(dense_s=6 * 3600, unit_steps=100), hourly, NOW_NS)
     # 31 at most after each round, as in the simulation; and the 24 saves of the day.
     assert days[-1].kept <= 31 + 24
+
+
+def test_the_day_on_which_it_is_full_is_told():
+    days = forecast(HELD, Rules(last=5), HOURLY, NOW_NS)
+    found = full_on(days, 24 * 10 * 10 + 5)
+    assert (found.with_rules, found.without) == (None, 11)
+    assert full_on(days, 100).with_rules == 1
+    assert full_on(days, 10**9).without is None

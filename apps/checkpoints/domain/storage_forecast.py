@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from apps.checkpoints.domain.retention import Held, Rules, plan
 
 HORIZON_DAYS: Final = 60
-MAX_SAVES: Final = 1_440
+MAX_SAVES: Final = 1_500
 """Saves that are played through: 60 days of hourly ones. More frequent ones reach less far."""
 _DAY_NS: Final = 86_400 * 10**9
 
@@ -73,6 +73,21 @@ def forecast(
         held_bytes = sum(one.size_bytes for one in left)
         days.append(Day(number, held_bytes + flight, everything + flight, len(left)))
     return tuple(days)
+
+
+@dataclass(frozen=True, slots=True)
+class Full:
+    """The first day on which the storage has no room left; None: not within the forecast."""
+
+    with_rules: int | None
+    without: int | None
+
+
+def full_on(days: Sequence[Day], free_bytes: int) -> Full:
+    """When what is added to what lies there today is more than is free, if nobody else writes."""
+    kept = (d.number for d in days if d.kept_bytes - days[0].kept_bytes > free_bytes)
+    everything = (d.number for d in days if d.all_bytes - days[0].all_bytes > free_bytes)
+    return Full(next(kept, None), next(everything, None))
 
 
 def _saves(rhythm: Rhythm, made: int, until_ns: int) -> list[Held]:

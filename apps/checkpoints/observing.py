@@ -57,7 +57,7 @@ def observe(run_id: int, seen: Observation) -> CheckpointInfo | None:
         else:
             check = _copy_check(known, seen)
         copies_store.save(run_id, _copy(known, seen, check))
-        _settle(run_id, known.place)
+        _settle(run_id, known.place, seen.look.seen_at_ns)
         transaction.on_commit(lambda: tell(run_id), robust=True)
     return store.get(run_id, known.attempt, known.step)
 
@@ -276,7 +276,7 @@ def _gone(
     return store.get(run_id, *at)
 
 
-def _settle(run_id: int, at: Place) -> None:
+def _settle(run_id: int, at: Place, at_ns: int) -> None:
     """What is hurt or gone where it was restored from goes on in a copy that was seen complete."""
     known = store.lock(run_id, *at)
     if known is None or known.complete or known.state in OPEN:
@@ -284,7 +284,15 @@ def _settle(run_id: int, at: Place) -> None:
     copies = copies_store.of_checkpoint(run_id, *at)
     whole = [copy for copy in copies if copy.complete and copy.seen_at_ns is not None]
     if whole:
-        _go_on(run_id, known, whole, check_of(known))
+        _go_on(run_id, known, whole, replace(check_of(known), state_at_ns=at_ns))
+
+
+def _of_another_place(look: Look | None, path: str) -> Look | None:
+    """Figures of a look that was at another place say so."""
+    if look is None:
+        return None
+    text = f"what was read here: the figures are those of {path}"
+    return replace(look, unchecked=tuple(dict.fromkeys((*look.unchecked, text))))
 
 
 def _go_on(run_id: int, known: CheckpointInfo, left: Sequence[Copy], check: Check) -> None:
@@ -295,11 +303,11 @@ def _go_on(run_id: int, known: CheckpointInfo, left: Sequence[Copy], check: Chec
     chosen = left[0]
     store.move(run_id, known.attempt, known.step, chosen.uri)
     worth = known.worth.value.replace("_", " ") if check.state in PRESENT else check.state.value
-    why = f"{known.path} is {worth}; restored from {chosen.uri} from now on"
+    why = f"{known.path} is {worth}; restored from {chosen.uri} since then"
     goes_on = replace(
         check,
         state=chosen.state,
-        state_at_ns=check.state_at_ns,
+        look=_of_another_place(check.look, known.path),
         findings=chosen.findings,
         level=chosen.level,
         why=why,

@@ -155,7 +155,7 @@ def test_one_that_is_hurt_in_its_place_goes_on_in_a_whole_copy():
     services.observe(run_id, seen(uri="s3://b/step-100"))
     info = services.observe(run_id, seen({".metadata": FILES[".metadata"]}))
     assert (info.path, info.complete, info.findings) == ("s3://b/step-100", True, ())
-    assert info.why == f"{URI} is damaged; restored from s3://b/step-100 from now on"
+    assert info.why == f"{URI} is damaged; restored from s3://b/step-100 since then"
     places = copies_store.of_run(run_id, [info])[0, 100]
     assert [(p.uri, p.worth.value) for p in places] == [
         ("s3://b/step-100", "complete"),

@@ -159,6 +159,11 @@ def test_debris_is_told_only_between_saves():
     assert RISKY not in told(HEALTHY, while_saving, step=1_095)
 
 
+def test_a_finding_begins_when_it_is_seen_so_that_every_checkpoint_may_be_gone_back_to():
+    found = told(HEALTHY, folder(beside=(STALE,)))[POINTER]
+    assert (found.onset_step, found.onset_time_ns) == (1_055, T0 + 2_110 * S)
+
+
 def test_a_risky_mount_is_noted_and_warns_once_a_save_there_failed():
     risky = folder(warning="a bucket mounted as a folder: a rename copies and deletes")
     assert told(HEALTHY, risky)[RISKY].severity is INFO

@@ -44,7 +44,8 @@ class StoragePolicy:
     least: fewer complete checkpoints are an alarm: with one, a bad save or a rotation that goes
     wrong leaves none (transformers#25129, verl#4638). soon: so many of the next saves must fit.
     slack: what must fit beyond that to end a warning. settle_s: a pointer is written after its
-    checkpoint; a look so soon after a save, or 3 usual saves, says nothing. trend_*: the median of
+    checkpoint; a look so soon after a save, or 3 usual saves, says nothing. quiet_s: leftovers so
+    long after the newest save are told where no interval is known. trend_*: the median of
     the newest saves against that of the oldest known ones.
     """
 
@@ -52,6 +53,7 @@ class StoragePolicy:
     soon: int = 5
     slack: float = 1.25
     settle_s: float = 120.0
+    quiet_s: float = 3_600.0
     trend_saves: int = 8
     trend_known: int = 20
     trend_factor: float = 1.5
@@ -145,7 +147,6 @@ def _few(scene: Scene, policy: StoragePolicy) -> Finding | None:
     others = [one for one in ended if not one.may_hold]
     rotated = bool(left) and all(one.state is State.DELETED for one in others)
     severity = FindingSeverity.WARN if rotated else FindingSeverity.PAGE
-    newest = others[-1]
     if left:
         title = f"only one complete checkpoint is left, of step {left[-1].step:,}"
         why = "a save that fails or a rotation that goes wrong now leaves none"
@@ -155,7 +156,7 @@ def _few(scene: Scene, policy: StoragePolicy) -> Finding | None:
     evidence = [Evidence(why, scene.training.event_ns, weight=0)]
     evidence += [_about(one) for one in others[-_SHOWN:]]
     facts = {"left": len(left), "gone": len(others), "hint": why}
-    return _finding(scene, FEW, "left", newest, severity, (title, evidence, facts))
+    return _finding(scene, (FEW, "left"), severity, (title, evidence, facts))
 
 
 def _lost(scene: Scene, policy: StoragePolicy) -> Iterator[Finding]:
@@ -175,7 +176,7 @@ def _lost(scene: Scene, policy: StoragePolicy) -> Iterator[Finding]:
         evidence.append(Evidence(text, weight=0))
     facts = {"steps": [one.step for one in open_ones[-10:]], "hint": evidence[0].text}
     key = f"s{first.step}"
-    yield _finding(scene, LOST, key, first, severity, (title, evidence, facts))
+    yield _finding(scene, (LOST, key), severity, (title, evidence, facts))
 
 
 def _later(held: Sequence[Held], at_ns: int) -> int:
@@ -217,7 +218,7 @@ def _trend(scene: Scene, usual: Habit, policy: StoragePolicy) -> Finding | None:
         evidence.append(Evidence(text, weight=0))
     facts = {"before": before, "value": now, "hint": evidence[-1].text}
     warn = FindingSeverity.WARN
-    return _finding(scene, TREND, "all", newest, warn, (title, evidence, facts))
+    return _finding(scene, (TREND, "all"), warn, (title, evidence, facts))
 
 
 def _unseen(scene: Scene, folder: Folder) -> Finding | None:
@@ -227,7 +228,7 @@ def _unseen(scene: Scene, folder: Folder) -> Finding | None:
     evidence = [Evidence(folder.trouble, folder.looked_at_ns)]
     facts = {"uri": folder.uri, "hint": folder.trouble}
     warn = FindingSeverity.WARN
-    return _finding(scene, UNSEEN, _root(folder), None, warn, (title, evidence, facts))
+    return _finding(scene, (UNSEEN, _root(folder)), warn, (title, evidence, facts))
 
 
 def _full(scene: Scene, folder: Folder, usual: Habit, policy: StoragePolicy) -> Finding | None:
@@ -248,10 +249,10 @@ def _full(scene: Scene, folder: Folder, usual: Habit, policy: StoragePolicy) -> 
     soon = policy.soon * (policy.slack if _key(scene, FULL, key) in scene.standing else 1.0)
     if seen is None or seen.fitting is None or seen.fitting >= soon:
         return None
-    return _no_room(scene, folder, newest, (seen, saves))
+    return _no_room(scene, folder, (seen, saves))
 
 
-def _no_room(scene: Scene, folder: Folder, newest: Held, told: tuple[Forecast, Rhythm]) -> Finding:
+def _no_room(scene: Scene, folder: Folder, told: tuple[Forecast, Rhythm]) -> Finding:
     seen, saves = told
     need, free = size(saves.need_bytes), size(seen.at_save_bytes)
     when = f"in {duration(saves.due_s)}" if saves.due_s >= 1 else "now"
@@ -276,7 +277,7 @@ def _no_room(scene: Scene, folder: Folder, newest: Held, told: tuple[Forecast, R
         "uri": folder.uri,
         "hint": evidence[0].text,
     }
-    return _finding(scene, FULL, _root(folder), newest, severity, (title, evidence, facts))
+    return _finding(scene, (FULL, _root(folder)), severity, (title, evidence, facts))
 
 
 def _pointer(scene: Scene, folder: Folder, usual: Habit, policy: StoragePolicy) -> Finding | None:
@@ -293,8 +294,7 @@ def _pointer(scene: Scene, folder: Folder, usual: Habit, policy: StoragePolicy) 
         title = "a restart would not find its checkpoint"
     evidence = [Evidence(f"{said.code}: {said.message}") for said in wrong[:_SHOWN]]
     facts = {"codes": sorted({said.code for said in wrong}), "hint": wrong[0].message}
-    newest = scene.held[-1] if scene.held else None
-    return _finding(scene, POINTER, key, newest, severity, (title, evidence, facts))
+    return _finding(scene, (POINTER, key), severity, (title, evidence, facts))
 
 
 def _leftovers(scene: Scene, folder: Folder, usual: Habit, policy: StoragePolicy) -> Finding | None:
@@ -308,7 +308,7 @@ def _leftovers(scene: Scene, folder: Folder, usual: Habit, policy: StoragePolicy
     evidence = [Evidence(f"{said.code}: {said.message}") for said in left[:_SHOWN]]
     facts = {"codes": sorted({said.code for said in left}), "hint": left[0].message}
     warn = FindingSeverity.WARN
-    return _finding(scene, RISKY, key, None, warn, (title, evidence, facts))
+    return _finding(scene, (RISKY, key), warn, (title, evidence, facts))
 
 
 def _settled(
@@ -322,7 +322,7 @@ def _settled(
     age_s = (folder.looked_at_ns - newest_ns) / _NS
     wait_s = max(policy.settle_s, 3 * (usual.save_s or 0.0))
     if usual.seconds is None:
-        return age_s > wait_s and not quiet
+        return age_s > (policy.quiet_s if quiet else wait_s)
     return age_s > min(wait_s, usual.seconds / 3) and (not quiet or age_s < usual.seconds * 0.7)
 
 
@@ -337,7 +337,7 @@ def _mount(scene: Scene, folder: Folder) -> Finding | None:
     evidence += [_about(one) for one in failed[-_SHOWN:]]
     facts = {"uri": folder.uri, "failed": len(failed), "hint": folder.warning}
     key = f"{_root(folder)}:mount"
-    return _finding(scene, RISKY, key, None, severity, (title, evidence, facts))
+    return _finding(scene, (RISKY, key), severity, (title, evidence, facts))
 
 
 def _root(folder: Folder) -> str:
@@ -354,22 +354,22 @@ def _key(scene: Scene, kind: str, about: str) -> str:
 
 def _finding(
     scene: Scene,
-    kind: str,
-    key: str,
-    since: Held | None,
+    what: tuple[str, str],
     severity: FindingSeverity,
     told: tuple[str, list[Evidence], dict[str, Any]],
 ) -> Finding:
+    """what: (kind, which one). It begins when it is seen: the training itself was right until then,
+    and every checkpoint may be gone back to."""
     title, evidence, facts = told
     training = scene.training
     return Finding(
-        key=_key(scene, kind, key),
+        key=_key(scene, *what),
         detector=DETECTOR,
-        kind=kind,
+        kind=what[0],
         severity=severity,
         attempt=training.attempt,
-        onset_step=since.step if since else training.step,
-        onset_time_ns=since.saved_at_ns if since else training.event_ns,
+        onset_step=training.step,
+        onset_time_ns=training.event_ns,
         seen_step=training.step,
         seen_time_ns=training.event_ns,
         title=title,

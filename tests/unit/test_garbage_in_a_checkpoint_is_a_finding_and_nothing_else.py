@@ -108,6 +108,7 @@ def test_a_name_that_runs_code_is_found_however_it_is_written(content, named):
     [
         ("torch._utils", "_rebuild_tensor_v2", "inert"),
         ("torch", "bfloat16", "inert"),
+        ("torch", "per_tensor_affine", "inert"),
         ("torch", "FloatStorage", "inert"),
         ("collections", "OrderedDict", "inert"),
         ("numpy._core.multiarray", "_reconstruct", "inert"),

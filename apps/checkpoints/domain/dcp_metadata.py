@@ -59,6 +59,8 @@ class DcpMetadata:
     """What the metadata file says.
 
     needed_bytes: file name (relative to the `.metadata` file) -> bytes it must at least have.
+    loose: files whose items all claim their beginning: written in the form of safetensors, whose
+    own header says where they lie.
     edges: file name -> its first and its last item, of those that are stored as torch.save writes
     them, not compressed or otherwise changed.
     uncovered: names of tensors whose chunks do not add up to the tensor, or are stored nowhere.
@@ -72,6 +74,7 @@ class DcpMetadata:
     uncovered: tuple[str, ...]
     version: str | None
     edges: dict[str, tuple[Item, Item]]
+    loose: frozenset[str] = frozenset()
 
 
 def allowed_global(module: str, name: str) -> bool:
@@ -135,12 +138,16 @@ class _Storage:
     counts: dict[str, int] = field(default_factory=dict)
     needed: dict[str, int] = field(default_factory=dict)
     edges: dict[str, tuple[Item, Item]] = field(default_factory=dict)
+    begun: set[str] = field(default_factory=set)
+    loose: set[str] = field(default_factory=set)
 
     def add(self, index: _Index, stored: _Stored) -> None:
         """One more item."""
         file, item, plain = stored
         self.counts[index.name] = self.counts.get(index.name, 0) + 1
         self.needed[file] = max(self.needed.get(file, 0), item.offset + item.length)
+        if item.offset == 0:
+            (self.loose if file in self.begun else self.begun).add(file)
         if plain:
             first, last = self.edges.get(file, (item, item))
             self.edges[file] = (min(first, item, key=_start), max(last, item, key=_start))
@@ -266,7 +273,8 @@ def _interpret(fields: dict[str, Any], sums: _Sums) -> DcpMetadata:
         chunks=sum(tensor.chunks for tensor in tensors.values()),
         uncovered=tuple(uncovered),
         version=version if isinstance(version, str) else None,
-        edges=storage.edges,
+        edges={name: ends for name, ends in storage.edges.items() if name not in storage.loose},
+        loose=frozenset(storage.loose),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from apps.checkpoints.domain.codes import CheckpointFinding, Code, finding, named
 from apps.checkpoints.domain.dcp_metadata import DcpMetadata, Item, parse_metadata
+from apps.checkpoints.domain.headers import safetensors
 from apps.checkpoints.domain.headers.base import Seen
 from apps.checkpoints.domain.layouts.pytorch_dcp import MARKER, SHARD, folders_with_shards
 from apps.checkpoints.domain.pickle_reader import PickleRefused
@@ -53,6 +54,8 @@ def _check_folder(seen: Seen, folder: str, files: Mapping[str, FileStat]) -> Dcp
     seen.findings += findings
     if promised is not None:
         _magic(seen, folder, sizes, promised)
+        loose = [joined(folder, n) for n in sorted(promised.loose) if sizes.get(n)]
+        safetensors.headers(seen, loose)
     return promised
 
 
@@ -81,7 +84,8 @@ def _sizes(files: Mapping[str, int], promised: DcpMetadata) -> list[CheckpointFi
     missing = [n for n in needed if n not in files]
     empty = [n for n, size in needed.items() if size and files.get(n) == 0]
     short = [n for n, size in needed.items() if 0 < files.get(n, 0) < size]
-    long = [n for n, size in needed.items() if files.get(n, 0) > size]
+    known = needed.keys() - promised.loose
+    long = [n for n in known if files.get(n, 0) > needed[n]]
     return [
         *named(Code.MISSING_SHARD, "named by .metadata but absent", missing),
         *named(Code.ZERO_LENGTH, "empty", empty),

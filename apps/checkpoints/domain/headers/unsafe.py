@@ -91,7 +91,8 @@ _UNSAFE_NAMES = frozenset(
 )
 _CONSTANT = re.compile(
     r"torch\.(?:(?:b?float|complex|u?int|qu?int|bits)\d+\w*|bool|float|double|half|int|long|short"
-    r"|strided|sparse_\w+|preserve_format|contiguous_format|channels_last\w*)"
+    r"|strided|sparse_\w+|preserve_format|contiguous_format|channels_last\w*"
+    r"|per_(?:tensor|channel)_\w+)"
 )
 _FUNCTIONS_KEPT = ("torch._utils._rebuild", "torch._tensor._rebuild", "torch.nn.", "torch._C._nn.")
 

@@ -43,10 +43,11 @@ class Look:
     """What one look at a root found; it grows while the look goes on.
 
     steps: checkpoints seen, of which `same` looked as before and were not read. lost: that were
-    here and are not any more. broken: with a fatal finding. refused: that
-    could not be registered. unnumbered: whose name tells no step. unknown: folders whose name is no
-    run of the project. unmatched: files beside the pattern. outside, unread, vanished, other: of
-    the listing (storage/listing.py). bytes_read: of headers and markers.
+    here and are not any more. broken: with a fatal finding. part: that were listed in part only,
+    and are not judged. refused: that could not be registered. unnumbered: whose name tells no step.
+    unknown: folders whose name is no run of the project. unmatched: files beside the pattern.
+    outside, unread, vanished, other: of the listing (storage/listing.py). bytes_read: of headers
+    and markers.
     """
 
     at_ns: int
@@ -68,6 +69,7 @@ class Look:
     unread: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     unnumbered: tuple[str, ...] = ()
+    part: tuple[str, ...] = ()
     beside: list[Beside] = field(default_factory=list)
     kind: str = "unknown"
     mount_type: str = ""

@@ -29,6 +29,7 @@ from apps.checkpoints.storage.protocol import (
     Failed,
     GoneSeen,
     ListingSeen,
+    PartSeen,
     RoomSeen,
     SameSeen,
     ScanAsk,
@@ -140,6 +141,9 @@ class _Scan:
         elif isinstance(answer, GoneSeen):
             self._here(answer.run, answer.path)
             self.look.vanished += 1
+        elif isinstance(answer, PartSeen):
+            self._here(answer.run, answer.path)
+            self.look.part = (*self.look.part, answer.path)[:MAX_NAMED]
         elif isinstance(answer, ListingSeen):
             _note_listing(self.look, answer)
         elif isinstance(answer, RoomSeen):

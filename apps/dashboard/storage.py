@@ -93,6 +93,7 @@ def _lists(last: Look) -> list[tuple[str, tuple[str, ...]]]:
         ("Links that lead out of the root: not followed", last.outside),
         ("Could not be looked at", last.unread),
         ("Folders that are no run of this project", last.unknown),
+        ("Checkpoints of which not everything could be listed: not judged", last.part),
         ("Checkpoints whose name tells no step: not registered", last.unnumbered),
     ]
 

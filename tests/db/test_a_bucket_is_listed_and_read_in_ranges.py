@@ -49,9 +49,10 @@ def test_what_is_gone_is_vanished(bucket_server, put):
 
 def test_a_huge_listing_stops(bucket_server, put):
     for number in range(4):
-        put(f"runs/x/{number}", b"")
+        put(f"runs/x/a/{number}", b"")
     found = folder(bucket_server).listing(Bounds(entries=3))
     assert len(found.files) == 3
+    assert found.holes == {"", "a"}
     assert found.cut == "it holds more than 3 files: only those were looked at"
 
 

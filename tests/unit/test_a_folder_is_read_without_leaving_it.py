@@ -115,6 +115,7 @@ def test_a_huge_listing_stops_and_has_the_newest_steps(root):
         (root / f"step-{step}" / "x").touch()
     found = listed(root, entries=6)
     assert set(found.files) == {"step-10/x", "step-9/x"}
+    assert found.holes == {"step-2"}
     assert found.cut == "it holds more than 6 files: only those were looked at"
     assert not found.whole
 

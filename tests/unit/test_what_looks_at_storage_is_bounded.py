@@ -4,6 +4,8 @@ import os
 
 import pytest
 
+from apps.checkpoints.domain.layouts.base import FoundStep
+from apps.checkpoints.storage import scan_work
 from apps.checkpoints.storage.listing import Bounds
 from apps.checkpoints.storage.process import ChildFailed, Limits, answers
 from apps.checkpoints.storage.protocol import (
@@ -13,6 +15,7 @@ from apps.checkpoints.storage.protocol import (
     FileLost,
     HashAsk,
     ListingSeen,
+    PartSeen,
     RoomSeen,
     SameSeen,
     ScanAsk,
@@ -57,6 +60,38 @@ def test_what_looks_as_before_is_not_read_again(tmp_path):
     assert scan(tmp_path, known=known)[-1] == SameSeen("", "step-100")
     os.utime(tmp_path / "step-100" / "__0_0.distcp", ns=(1, 1))
     assert len(steps(scan(tmp_path, known=known))) == 1
+
+
+def test_a_step_that_was_listed_in_part_is_not_judged(tmp_path):
+    lay(tmp_path / "step-100")
+    lay(tmp_path / "step-200")
+    target = Target("", str(tmp_path), S3Access(), 0)
+    *_, newest, older = answers(ScanAsk(target, Bounds(entries=9)), ENOUGH)
+    assert (newest.path, newest.findings) == ("step-200", ())
+    assert older == PartSeen("", "step-100")
+
+
+def test_a_shard_that_leads_out_makes_no_damage_of_what_cannot_be_seen(tmp_path):
+    root = tmp_path / "root"
+    lay(root / "step-100")
+    (root / "step-100" / "__0_0.distcp").rename(tmp_path / "elsewhere")
+    (root / "step-100" / "__0_0.distcp").symlink_to(tmp_path / "elsewhere")
+    assert scan(root)[-1] == PartSeen("", "step-100")
+
+
+@pytest.mark.parametrize(
+    ("layout", "holes", "partial"),
+    [
+        ("deepspeed", {"ckpt/global_step1/zero"}, True),
+        ("deepspeed", {"ckpt/global_step10"}, False),
+        ("deepspeed", {"ckpt"}, True),
+        ("torchtitan", {"ckpt"}, False),
+        ("torchtitan", set(), False),
+    ],
+)
+def test_a_pointer_that_was_not_listed_uncommits_nothing(layout, holes, partial):
+    found = FoundStep(layout, 1, "ckpt/global_step1", "ckpt/global_step1", {})
+    assert scan_work.is_partial(found, "", holes) == partial
 
 
 def test_a_shared_root_says_which_run_stands_where(tmp_path):

@@ -30,6 +30,7 @@ class Listing:
     cut: why the listing stopped early, "" if it is whole. outside: links that lead out of the
     folder (never followed). linked: name of a link to a folder within -> that folder; what lies
     there is listed under its own name. unread: names that could not be looked at, with the reason.
+    holes: folders of which some entries are not in it, whatever the reason; "" is the top.
     vanished: how many entries went away meanwhile. other: sockets, pipes and devices.
     """
 
@@ -38,6 +39,7 @@ class Listing:
     outside: tuple[str, ...] = ()
     linked: Mapping[str, str] = field(default_factory=dict)
     unread: tuple[str, ...] = ()
+    holes: frozenset[str] = frozenset()
     vanished: int = 0
     other: int = 0
 
@@ -59,6 +61,7 @@ class Taken:
     outside: list[str] = field(default_factory=list)
     linked: dict[str, str] = field(default_factory=dict)
     unread: list[str] = field(default_factory=list)
+    holes: set[str] = field(default_factory=set)
     vanished: int = 0
     other: int = 0
 
@@ -73,6 +76,12 @@ class Taken:
             )
         return bool(self.cut)
 
+    def miss(self, folder: str, name: str = "", why: str = "") -> None:
+        """Notes that something of a folder is not listed: a name, or what comes after."""
+        self.holes.add(folder)
+        if name:
+            self.unread.append(f"{name}: {why}")
+
     def listing(self) -> Listing:
         """What was found."""
         return Listing(
@@ -81,6 +90,7 @@ class Taken:
             outside=tuple(self.outside[:MAX_NAMED]),
             linked=self.linked,
             unread=tuple(self.unread[:MAX_NAMED]),
+            holes=frozenset(self.holes),
             vanished=self.vanished,
             other=self.other,
         )

@@ -89,12 +89,13 @@ class PosixFolder:
         with os.scandir(folder) as entries:
             for entry in entries:
                 if taken.full(time.monotonic()):
+                    taken.miss(prefix.rstrip("/"))
                     return
                 if self._entry(folder, entry, prefix, taken):
                     below.append(entry.name)
         for name in sorted(below, key=newest_first, reverse=True):
             if depth >= taken.bounds.depth:
-                taken.unread.append(f"{prefix}{name}: folders lie too deep in each other")
+                taken.miss(prefix + name, prefix + name, "folders lie too deep in each other")
             elif not taken.cut:
                 self._descend(folder, name, prefix, taken, depth + 1)
 
@@ -105,12 +106,12 @@ class PosixFolder:
             taken.vanished += 1
             return
         except OSError as error:
-            taken.unread.append(f"{prefix}{name}: {error.strerror}")
+            taken.miss(prefix + name, prefix + name, error.strerror or "")
             return
         try:
             self._walk(below, f"{prefix}{name}/", taken, depth)
         except OSError as error:
-            taken.unread.append(f"{prefix}{name}: {error.strerror}")
+            taken.miss(prefix + name, prefix + name, error.strerror or "")
         finally:
             os.close(below)
 
@@ -119,7 +120,7 @@ class PosixFolder:
         name = prefix + entry.name
         if not sayable(name):
             shown = os.fsencode(name)[:100].decode("utf-8", "replace")
-            taken.unread.append(f"{shown}: its name is too long or no UTF-8")
+            taken.miss(prefix.rstrip("/"), shown, "its name is too long or no UTF-8")
             return False
         try:
             seen = entry.stat(follow_symlinks=False)
@@ -134,7 +135,7 @@ class PosixFolder:
         except FileNotFoundError:
             taken.vanished += 1
         except OSError as error:
-            taken.unread.append(f"{name}: {error.strerror}")
+            taken.miss(prefix.rstrip("/"), name, error.strerror or "")
         return False
 
     def _link(self, folder: int, last: str, name: str, taken: Taken) -> None:
@@ -142,9 +143,9 @@ class PosixFolder:
         target = os.path.realpath(os.path.join(self.root, name))
         if not _within(self.root, target):
             taken.outside.append(f"{name} -> {said[:200]}")
-            return
-        if not sayable(said):
-            taken.unread.append(f"{name}: what it names is too long or no UTF-8")
+            taken.miss(os.path.dirname(name))
+        elif not sayable(said):
+            taken.miss(os.path.dirname(name), name, "what it names is too long or no UTF-8")
         elif os.path.isdir(target):
             taken.linked[name] = os.path.relpath(target, self.root)
         else:

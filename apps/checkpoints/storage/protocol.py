@@ -126,6 +126,13 @@ class GoneSeen(msgspec.Struct, frozen=True, tag="gone"):
     path: str
 
 
+class PartSeen(msgspec.Struct, frozen=True, tag="part"):
+    """One checkpoint of which not everything was listed: it cannot be judged."""
+
+    run: str
+    path: str
+
+
 class BesideSeen(msgspec.Struct, frozen=True, tag="beside"):
     """What is wrong beside the steps: a pointer, a leftover. folder: below the root."""
 
@@ -194,6 +201,7 @@ Answer = (
     | StepSeen
     | SameSeen
     | GoneSeen
+    | PartSeen
     | BesideSeen
     | FileHashed
     | FileLost

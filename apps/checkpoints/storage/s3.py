@@ -70,10 +70,10 @@ class S3Folder:
         taken = Taken(limits, time.monotonic() + limits.seconds)
         with trouble(self._bucket, "list"), _odd_keys(taken):
             for page in obstore.list(self._store, self._prefix or None, chunk_size=PAGE):
-                for meta in page:
-                    if taken.full(time.monotonic()):
-                        return taken.listing()
-                    self._take(meta, taken)
+                if not all(self._take(meta, taken) for meta in page):
+                    break
+        if taken.cut:
+            _note_holes(taken)
         _drop_folder_marks(taken.files)
         return taken.listing()
 
@@ -107,15 +107,19 @@ class S3Folder:
                     raise
                 return b""
 
-    def _take(self, meta: Any, taken: Taken) -> None:
+    def _take(self, meta: Any, taken: Taken) -> bool:
+        """Takes one object in; False if the listing has to stop."""
+        if taken.full(time.monotonic()):
+            return False
         name = str(meta["path"])[len(self._prefix) :]
         if not name:
-            return
+            return True
         if not sayable(name):
-            taken.unread.append(f"{name[:100]}: its name is too long")
-            return
+            taken.miss(name.rpartition("/")[0], name[:100], "its name is too long")
+            return True
         made_ns = round(meta["last_modified"].timestamp() * 1e9)
         taken.files[name] = FileStat(int(meta["size"]), made_ns, etag=meta["e_tag"])
+        return True
 
 
 @contextmanager
@@ -143,6 +147,13 @@ def _odd_keys(taken: Taken) -> Iterator[None]:
     except InvalidPathError as error:
         reason = str(error).strip().split("\n", 1)[0][:300]
         taken.cut = f"the listing stopped at a key that cannot be read: {reason}"
+
+
+def _note_holes(taken: Taken) -> None:
+    """Keys come in order: what is missing may lie in any folder of the last one."""
+    last = next(reversed(taken.files), "")
+    for folder in (*_parents(last), ""):
+        taken.miss(folder)
 
 
 def _drop_folder_marks(files: dict[str, FileStat]) -> None:

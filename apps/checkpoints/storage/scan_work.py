@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import posixpath
 import resource
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -14,6 +14,7 @@ import orjson
 from apps.checkpoints.domain import checking, layouts
 from apps.checkpoints.domain.codes import Level
 from apps.checkpoints.domain.headers.base import CheckPolicy
+from apps.checkpoints.domain.layouts import BY_NAME
 from apps.checkpoints.domain.layouts.base import FoundStep
 from apps.checkpoints.domain.reading import Vanished
 from apps.checkpoints.domain.root import check_root
@@ -30,6 +31,7 @@ from apps.checkpoints.storage.protocol import (
     FileSeen,
     GoneSeen,
     ListingSeen,
+    PartSeen,
     RoomSeen,
     SameSeen,
     ScanAsk,
@@ -69,7 +71,9 @@ def run(ask: ScanAsk, say: Say) -> None:
     links = _parts(listing.linked, ask.pattern)
     say(_listed(listing, sum(map(len, parts.values()))))
     for part, tree in parts.items():
-        found = _look(folder, part, tree, ask, say)
+        found = _look(folder, part, (tree, listing.holes), ask, say)
+        if listing.cut:
+            continue  # what a pointer names may be what was cut
         seen = [*found, *_linked(part, found, links.get(part, {}))]
         for one in check_root(tree, seen, _Below(folder, part.folder)):
             say(BesideSeen(part.run, part.folder, one))
@@ -86,12 +90,21 @@ def room_of(place: Place) -> RoomSeen:
     return RoomSeen(mount.kind, mount.type, mount.source, room.total_bytes, room.free_bytes)
 
 
-def _look(folder: Folder, at: Part, tree: Tree, ask: ScanAsk, say: Say) -> tuple[FoundStep, ...]:
-    """Says what one part of the root holds, the newest steps first; all of them."""
+def _look(
+    folder: Folder, at: Part, listed: tuple[Tree, frozenset[str]], ask: ScanAsk, say: Say
+) -> tuple[FoundStep, ...]:
+    """Says what one part of the root holds, the newest steps first; all of them.
+
+    listed: its files, and the holes of the listing.
+    """
+    tree, holes = listed
     called = posixpath.basename(joined(ask.target.path.rstrip("/"), at.folder))
     steps = layouts.find(tree, called)
     for found in sorted(steps, key=_newest, reverse=True):
         path = joined(at.folder, found.root_name)
+        if is_partial(found, at.folder, holes):
+            say(PartSeen(at.run, path))
+            continue
         prints = fingerprints(found)
         if ask.known.get(path) in prints:
             say(SameSeen(at.run, path))
@@ -103,6 +116,15 @@ def _look(folder: Folder, at: Part, tree: Tree, ask: ScanAsk, say: Say) -> tuple
         else:
             say(_step(at.run, path, found, report, prints))
     return steps
+
+
+def is_partial(found: FoundStep, folder: str, holes: Collection[str]) -> bool:
+    """Whether something may be missing of a step only because it was not listed: inside it, or
+    beside it where a pointer says that it is complete. folder: what its names are relative to."""
+    own = joined(folder, found.root_name)
+    if any(hole == own or hole.startswith(f"{own}/") or not own for hole in holes):
+        return True
+    return BY_NAME[found.layout].pointer is not None and own.rpartition("/")[0] in holes
 
 
 def _policy() -> CheckPolicy:

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from apps.checkpoints import store
 from apps.checkpoints.domain.codes import CheckpointFinding, Level
 from apps.checkpoints.domain.lifecycle import PRESENT, State
 from apps.checkpoints.domain.places import Tier, key_of, place, tier_of
-from apps.checkpoints.models import CheckpointCopy
+from apps.checkpoints.models import Checkpoint, CheckpointCopy
 from apps.checkpoints.records import CheckpointInfo, Copy, Place
 from apps.core.plain import packed
 
@@ -77,6 +78,26 @@ def under(run_id: int, prefix: str) -> list[Copy]:
         run_id=run_id, uri__startswith=start, state__in=[state.value for state in PRESENT]
     )
     return [_copy(row) for row in rows.order_by("attempt", "step")[:MAX_COPIES]]
+
+
+def announced_under(run_id: int, prefix: str, *, before_ns: int) -> list[Copy]:
+    """Places below an address that were announced before a time and that no look has found, by
+    attempt and step, at most MAX_COPIES. -- uses the primary key
+
+    [] unless a look has found another announced one of the run there: only then do announcements
+    and looks mean the same by a path. Layouts that no look knows are left out.
+    """
+    start = place(prefix).rstrip("/") + "/"
+    rows = Checkpoint.objects.filter(run_id=run_id, path__startswith=start).exclude(source="scan")
+    if not rows.filter(seen_at_ns__isnull=False).exists():
+        return []
+    unseen = rows.filter(
+        seen_at_ns__isnull=True,
+        saved_at_ns__lt=before_ns,
+        state__in=[state.value for state in PRESENT],
+    ).exclude(framework="unknown")
+    found = unseen.order_by("attempt", "step").defer("files")[:MAX_COPIES]
+    return [first_place(store.outline(row)) for row in found]
 
 
 def all_places(info: CheckpointInfo, copies: Iterable[Copy]) -> list[Copy]:

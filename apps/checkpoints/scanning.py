@@ -47,6 +47,8 @@ _LISTING_SHARE = 0.8
 """Of the time of a look: the rest is for the headers of the newest steps."""
 _HINT = "see that it is mounted where the storage worker of Lastgood runs, and may be read there"
 _BUCKET_HINT = "see CHECKPOINT_BUCKET_URL, and that its key may list and read there"
+ANNOUNCED_NS = 900 * 1_000_000_000
+"""What was announced so long before a look should be found by it: clocks differ, saves end late."""
 MAX_BESIDE = 50
 _TIERS = {Kind.LOCAL: Tier.LOCAL, Kind.MEMORY: Tier.LOCAL, Kind.BUCKET: Tier.BUCKET}
 
@@ -236,12 +238,16 @@ class _Scan:
         roots_store.forget(self.root.id, list(gone))
 
     def _registered(self) -> Iterator[tuple[int, Copy]]:
-        """Places below the root that were looked at before this look began."""
+        """Places below the root that were looked at, or announced well, before this look began."""
         own = self.root.rule.run_id
         for run_id in {one.run_id for one in self.known.values()} | ({own} if own else set()):
             for copy in copies_store.under(run_id, self.root.rule.uri):
                 if copy.seen_at_ns is not None and copy.seen_at_ns < self.look.at_ns:
                     yield run_id, copy
+            before_ns = self.look.at_ns - ANNOUNCED_NS
+            uri = self.root.rule.uri
+            for copy in copies_store.announced_under(run_id, uri, before_ns=before_ns):
+                yield run_id, copy
 
     def _sees(self, run_id: int, copy: Copy) -> bool:
         return (run_id, key_of(copy.uri)) in self.present

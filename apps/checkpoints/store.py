@@ -266,6 +266,11 @@ def _look(row: Checkpoint) -> Look | None:
     return Look(row.seen_at_ns, read, total, tuple(row.unchecked), row.content_digest)
 
 
+def outline(row: Checkpoint) -> CheckpointInfo:
+    """A row whose inventory was not read."""
+    return _info(row, _NO_FILES)
+
+
 def _info(row: Checkpoint, files: bytes | None = None) -> CheckpointInfo:
     return CheckpointInfo(
         attempt=row.attempt,

@@ -149,11 +149,11 @@ def deletions(run_id: int) -> Deletions:
     return {(row.attempt, row.step): _deletion(row) for row in rows[:10_000]}
 
 
-def waiting(run_id: int) -> dict[Key, int]:
-    """(attempt, step) -> when its deletion is due, of those that wait. -- uses the primary key"""
-    rows = CheckpointDeletion.objects.filter(run_id=run_id, state=State.WAITING.value)
-    found = rows.values_list("attempt", "step", "due_ns")
-    return {(attempt, step): due_ns for attempt, step, due_ns in found}
+def under_way(run_id: int) -> dict[Key, tuple[State, int]]:
+    """(attempt, step) -> (waiting or deleting, when it is due). -- uses the primary key"""
+    rows = CheckpointDeletion.objects.filter(run_id=run_id, state__in=_OPEN)
+    found = rows.values_list("attempt", "step", "state", "due_ns")
+    return {(attempt, step): (State(state), due_ns) for attempt, step, state, due_ns in found}
 
 
 def runs_with_open() -> list[int]:

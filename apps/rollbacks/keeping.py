@@ -17,7 +17,7 @@ from apps.rollbacks.domain.state import OrderState
 MAX_INCIDENTS = 5
 """Open incidents whose candidates are looked up: the newest ones."""
 OFFERED = 3
-"""Candidates of an incident that stay, the best first."""
+"""Candidates of an incident that stay, the best first, beside its three offers."""
 _UNDONE = frozenset((OrderState.CANCELLED, OrderState.SUPERSEDED))
 
 
@@ -44,9 +44,13 @@ def _all(run_id: int, now_ns: int) -> Iterator[tuple[Key, str]]:
         if order.state not in _UNDONE:
             yield (order.attempt, order.step), f"{order.label} leads to it"
     for incident in incidents.waiting([run_id], MAX_INCIDENTS):
-        usable = [one for one in services.candidates(run_id, incident) if one.eligible]
+        ranking = services.ranking(run_id, incident)
+        usable = [one for one in ranking.candidates if one.eligible]
         for one in usable[:OFFERED]:
             yield (one.attempt, one.step), f"a candidate of {incident.label}"
+        for offer in ranking.offers:
+            if offer.step is not None and offer.attempt is not None:
+                yield (offer.attempt, offer.step), f"the {offer.name} candidate of {incident.label}"
     yield from _before_the_last_alert(run_id)
 
 

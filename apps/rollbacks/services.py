@@ -42,7 +42,7 @@ __all__ = [
 def candidates(run_id: int, incident: IncidentInfo) -> list[Candidate]:
     """Checkpoints to roll back to for an incident, best first; none at or after the onset.
 
-    About 21 statements, and up to 15 more for a run with restarts and rare saves, however many
+    About 22 statements, and up to 15 more for a run with restarts and rare saves, however many
     checkpoints, ranks and keys. Reads the newest 1,000 checkpoints and up to 9,000 steps of the
     loss, at most 21,000 where saves are rare (15 ms for a run of 1,250 rows).
     """

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from apps.checkpoints import copies_store, evaluations, marks, retention_store
+from apps.checkpoints.domain.deletion import State
 from apps.checkpoints.domain.lifecycle import GONE
 from apps.checkpoints.domain.scores import Score
 from apps.checkpoints.records import CheckpointInfo, Copy, MarkKind, Place, Protection
@@ -20,14 +21,14 @@ def standing(
     run_id: int, infos: Mapping[Place, CheckpointInfo], now_ns: int
 ) -> dict[Place, SavedCheckpoint]:
     """The checkpoints as they stand. Four statements."""
-    waiting = retention_store.waiting(run_id)
     kept = marks.protections(run_id, now_ns)
     copies = copies_store.of_run(run_id, list(infos.values()))
     scores = evaluations.of_run(run_id)
+    going = retention_store.under_way(run_id)
     return {
         place: replace(
-            _saved(info),
-            kept=(*map(_mark, kept.get(place, ())[:_SHOWN]), *_waits(waiting.get(place), now_ns)),
+            _saved(info, going.get(place), now_ns),
+            kept=tuple(map(_mark, kept.get(place, ())[:_SHOWN])),
             copies=_copies(copies.get(place, ()), now_ns),
             scores=tuple(_score(s) for s in scores.get(info.step, ()) if s.attempt == info.attempt),
         )
@@ -35,8 +36,10 @@ def standing(
     }
 
 
-def _saved(info: CheckpointInfo) -> SavedCheckpoint:
-    why = f": {info.why}" if info.why else ""
+def _saved(
+    info: CheckpointInfo, deletion: tuple[State, int] | None, now_ns: int
+) -> SavedCheckpoint:
+    state, due_ns = deletion or (None, 0)
     return SavedCheckpoint(
         attempt=info.attempt,
         step=info.step,
@@ -46,8 +49,19 @@ def _saved(info: CheckpointInfo) -> SavedCheckpoint:
         level=info.level,
         complete=info.complete,
         findings=tuple(f"{f.code}: {f.message}" for f in info.findings),
-        leaving=f"{info.state.value}{why}" if info.state in GONE else "",
+        leaving=_leaving(info, state),
+        doomed=_doomed((due_ns - now_ns) / 1e9) if state is State.WAITING else "",
     )
+
+
+def _doomed(left_s: float) -> str:
+    return f"the rules of retention delete it in {duration(left_s)}, unless it is chosen"
+
+
+def _leaving(info: CheckpointInfo, deletion: State | None) -> str:
+    if info.state in GONE:
+        return f"{info.state.value}: {info.why}" if info.why else info.state.value
+    return "it is being deleted now" if deletion is State.DELETING else ""
 
 
 def _mark(mark: Protection) -> str:
@@ -56,13 +70,6 @@ def _mark(mark: Protection) -> str:
     who = mark.name if mark.kind is MarkKind.LEASE else mark.actor
     why = f": {mark.reason}" if mark.reason else ""
     return f"{_VERBS[mark.kind]}{named} by {who}{why}"
-
-
-def _waits(due_ns: int | None, now_ns: int) -> tuple[str, ...]:
-    if due_ns is None:
-        return ()
-    left = duration((due_ns - now_ns) / 1e9)
-    return (f"the rules of retention delete it in {left}, unless it is chosen",)
 
 
 def _copies(places: Sequence[Copy], now_ns: int) -> tuple[str, ...]:

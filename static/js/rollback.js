@@ -12,8 +12,15 @@ function update() {
 
 form.addEventListener("input", update);
 form.addEventListener("change", (event) => {
-  if (event.target.name === "choice") form.requestSubmit(form.querySelector("[data-preview]"));
+  if (event.target.name !== "choice") return;
+  sessionStorage.setItem("choosing", "yes");
+  form.requestSubmit(form.querySelector("[data-preview]"));
 });
+/* The page comes anew with each choice: whoever walks the list by arrow keys goes on where he was. */
+if (sessionStorage.getItem("choosing")) {
+  sessionStorage.removeItem("choosing");
+  form.querySelector("[name=choice]:checked")?.focus();
+}
 /* Enter in a field shows the preview; only a click orders. */
 form.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && event.target.matches("input")) {

@@ -2,8 +2,11 @@
 
 import pytest
 
-from apps.checkpoints import evaluations, marks
+from apps.checkpoints import evaluations, marks, retention_store
+from apps.checkpoints.domain.deletion import State
 from apps.checkpoints.domain.scores import Measured
+from apps.checkpoints.retention_store import Deletion
+from apps.core.clock import now_ns
 from apps.incidents import store as incidents
 from apps.rollbacks import choosing, services
 from apps.rollbacks.weighing import _merged
@@ -80,3 +83,26 @@ def test_an_earlier_start_its_end_and_its_loading_time_are_told(incident):
 def test_the_newest_ones_are_not_read_one_by_one(incident):
     assert _merged([900, 750, 5_000], 2_000) == [(-1_250, 900), (3_000, 5_000)]
     assert _merged([], 2_000) == []
+
+
+@pytest.mark.parametrize(
+    ("state", "eligible", "text"),
+    [
+        (
+            State.WAITING,
+            True,
+            "the rules of retention delete it in 2 h 00 min, unless it is chosen",
+        ),
+        (State.DELETING, False, "it is being deleted now"),
+        (State.SPARED, True, "nothing protects it from rotation"),
+    ],
+)
+def test_a_deletion_that_is_planned_or_goes_on_is_told(incident, state, eligible, text):
+    now = now_ns()
+    due = now + 7_200 * 10**9 + 10**9
+    one = Deletion(incident.run_id, 0, 900, state, now, due, now, "lastgood", 10)
+    retention_store.save([one])
+    found = next(c for c in ranking(incident).candidates if c.step == 900)
+    assert found.eligible is eligible
+    reasons = [e.text for e in found.reasons] + [t.silent for t in found.terms if t.name == "kept"]
+    assert text in reasons

@@ -96,7 +96,7 @@ def test_detect_with_new_lines_of_ranks(run_id, django_assert_num_queries, steps
 def test_candidates(django_assert_num_queries, saves):
     incident = rollback_story.explode()
     rollback_story.save(incident.run_id, 0, *saves)
-    with django_assert_num_queries(21):
+    with django_assert_num_queries(22):
         assert rollbacks.candidates(incident.run_id, incident)
 
 

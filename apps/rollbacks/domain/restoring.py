@@ -39,7 +39,8 @@ def estimate(size_bytes: int, hosts: int, seen: Sequence[SeenStart]) -> Restore 
         )
     if not hosts or not size_bytes:
         return None
-    basis = f"at least, if each of {many(hosts, 'host')} reads {HOST_BYTES_S / 1e9:.0f} GB/s"
+    who = "the one host" if hosts == 1 else f"each of {hosts} hosts"
+    basis = f"at least, if {who} reads {HOST_BYTES_S / 1e9:.0f} GB/s"
     return Restore(size_bytes / (hosts * HOST_BYTES_S), basis)
 
 

@@ -79,7 +79,8 @@ class SavedCheckpoint:
 
     complete: committed and nothing fatal found. findings: what was found, in words. regressed: the
     evaluations that had got worse before it was saved and were not back, in words. kept: why it is
-    not deleted (pinned, leased, tagged). leaving: that it is deleted, lost, or will be, in words.
+    not deleted (pinned, leased, tagged). leaving: that it is deleted, lost, or going; doomed: that
+    its deletion is planned, in words.
     copies: where it lies whole, the place to restore from first. optimizer: whether it holds the
     optimizer's state, None if unknown.
     """
@@ -97,6 +98,7 @@ class SavedCheckpoint:
     scores: tuple[Evaluated, ...] = ()
     kept: tuple[str, ...] = ()
     leaving: str = ""
+    doomed: str = ""
     copies: tuple[str, ...] = ()
     optimizer: bool | None = None
     begun: tuple[Begun, ...] = ()

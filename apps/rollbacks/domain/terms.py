@@ -153,8 +153,10 @@ def _earlier(checkpoint: SavedCheckpoint) -> Term:
 
 
 def _kept(checkpoint: SavedCheckpoint) -> Term:
-    said = tuple(Evidence(text) for text in checkpoint.kept)
-    return Term("kept", said, "" if said else "nothing protects it from rotation")
+    said = [Evidence(text) for text in checkpoint.kept]
+    if checkpoint.doomed:
+        said.append(Evidence(checkpoint.doomed, weight=-1))
+    return Term("kept", tuple(said), "" if said else "nothing protects it from rotation")
 
 
 def _copies(checkpoint: SavedCheckpoint) -> Term:
@@ -166,7 +168,8 @@ def _restore(checkpoint: SavedCheckpoint) -> Term:
     restore = checkpoint.restore
     if restore is None:
         return Term("restore", silent="no start was measured, and the number of hosts is unknown")
-    text = f"about {duration(restore.seconds)} to load: {restore.basis}"
+    took = "less than 1 s" if restore.seconds < 1 else f"about {duration(restore.seconds)}"
+    text = f"{took} to load: {restore.basis}"
     return Term("restore", (Evidence(text, weight=0),))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from apps.accounts.services import require
 from apps.checkpoints.looking import Seen, Sight
 from apps.core.errors import AppError, NotFound
-from apps.rollbacks import asking, choosing, files, policies, resume, store
+from apps.rollbacks import asking, choosing, files, policies, resume, store, telling
 from apps.rollbacks.choosing import Choice
 from apps.rollbacks.domain.branching import plan
 from apps.rollbacks.domain.effects import Effect, Facts, effects
@@ -81,6 +81,7 @@ def foreseen(
         order_file=str(files.path_of(run.key)),
         exclude_nodes=order.exclude_nodes,
         skip_ranges=order.skip_ranges,
+        webhook=telling.receiver(),
         launcher=_of_launcher(run, order),
         incident=choice.incident.label if choice.incident else "",
         replaces="" if active is None else f"{active.label} to step {active.step:,}",

@@ -45,6 +45,13 @@ def test_it_says_what_would_happen_and_does_nothing(incident):
     assert accounts.audit_rows(5) == before
 
 
+def test_a_webhook_that_would_be_told_is_named_without_its_path(incident, settings):
+    settings.ORDER_WEBHOOK_URL = "https://launcher.example/hooks/s3cret"
+    (text,) = [text for what, text in told(trying.dry_run(bare())) if what == "webhook"]
+    assert "launcher.example" in text
+    assert "s3cret" not in text
+
+
 def test_what_would_refuse_the_order_is_told_beside_its_effects(incident):
     found = trying.dry_run(bare(1_050))
     assert found.refused.startswith("step 1050 is no eligible candidate")

@@ -22,8 +22,8 @@ class Effect:
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What an order would meet. proposed: another person has to agree first. replaces: the active
-    order, in words, "" if there is none. launcher: what it would do, () without one. incident,
-    cancels: labels and times in words, "" if none. lost_gpu_hours: None if unknown.
+    order; webhook: who is told by one; incident: its label; each "" if there is none. launcher:
+    what it would do, () without one. lost_gpu_hours: None if unknown.
     """
 
     run: str
@@ -37,6 +37,7 @@ class Facts:
     lost_steps: int = 0
     lost_gpu_hours: float | None = None
     replaces: str = ""
+    webhook: str = ""
     launcher: Sequence[str] = ()
     incident: str = ""
     forced: bool = False
@@ -74,7 +75,9 @@ def _written(facts: Facts) -> list[Effect]:
 def _handed_out(facts: Facts) -> list[Effect]:
     """Who gets to know of the order."""
     when = "Once it is approved" if facts.proposed else "At once"
+    told = f"{when}, {facts.webhook} is told the signed order."
     return [
+        *([Effect("webhook", told)] if facts.webhook else []),
         Effect("resume_point", f"{when}, the resume point of {facts.run} answers with it, and "
                "launchers that wait for it are woken."),
         Effect("file", f"{when}, the signed order is written to {facts.order_file}, until an "

@@ -6,16 +6,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-import numpy as np
-
 from apps.logs.domain.reading.columns import LineColumns
 from apps.logs.domain.reading.parsing import parse_segment
 from apps.logs.domain.reading.segments import ParsedSegment, SegmentMeta
-from apps.logs.domain.triage.assemble import EventRow, assemble
+from apps.logs.domain.triage.assemble import assemble
 from apps.logs.domain.triage.classify import taxonomy
 from apps.logs.domain.triage.first_failure import first_failure
 from apps.logs.domain.triage.ranks import fold_lines, fold_placements
 from tests import servers
+from workers.benches.casefiles import rows_of
 from workers.demo import recordings
 
 SEEN_NS = 1_795_985_000_000_000_000
@@ -98,28 +97,8 @@ def case_of(files):
         parsed = file.segment()
         fold_lines(states, file.node, LineColumns.of(parsed.lines))
         fold_placements(states, file.node, parsed.placements)
-        rows += event_rows(file.node, parsed.lines)
+        rows += rows_of(file.node, parsed.lines)
     return assemble(rows, states.values(), taxonomy())
-
-
-def event_rows(node, table):
-    """What the store would keep as rows."""
-    frame = LineColumns.of(table).frames(np.arange(len(table)))
-    return [
-        EventRow(
-            time_ns=line.time_ns,
-            node=node,
-            source=line.source,
-            channel=line.channel,
-            seq=line.seq,
-            local_rank=line.local_rank,
-            rank=line.rank,
-            severity=line.severity,
-            message=table.message(number),
-        )
-        for number, line in enumerate(table)
-        if line.severity >= 30 and (line.channel == "console" or not frame[number])
-    ]
 
 
 def verdict_of(files):

@@ -13,7 +13,18 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from workers.benches.logsend import DOORS
 from workers.benches.report import BenchOptions, BenchReport
 
-NAMES = ("alerts", "burst", "checkpoints", "detect", "growth", "ingest", "logs", "spikes", "wandb")
+NAMES = (
+    "alerts",
+    "burst",
+    "checkpoints",
+    "detect",
+    "growth",
+    "ingest",
+    "logs",
+    "spikes",
+    "triage",
+    "wandb",
+)
 
 
 class Command(BaseCommand):
@@ -37,7 +48,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--json",
             type=Path,
-            help="write the figures to this file as well; checkpoints, spikes: the cases instead",
+            help="write the figures to this file as well; of checkpoints, spikes, triage the cases",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -9,6 +9,7 @@ from apps.logs.domain.reading.lines import CONSOLE, TEE
 from apps.logs.domain.triage.agents import AgentFacts, AgentLine, read_agent
 from apps.logs.domain.triage.case import AttemptFacts, RankFacts
 from apps.logs.domain.triage.classify import Taxonomy
+from apps.logs.domain.triage.placing import Blocks, blocks_of
 from apps.logs.domain.triage.ranks import RankState, slot_of
 from apps.logs.domain.triage.roots import Event
 
@@ -110,10 +111,11 @@ class _Builder:
         """The finished case, ranks ascending."""
         agents = tuple(read_agent(n or None, lines) for n, lines in self.agent_lines.items())
         self.name_ranks(agents)
+        blocks = blocks_of(agents)
         ranks = {
             state.rank: RankFacts(
                 rank=state.rank,
-                node=state.node or self.host_of(agents, state.rank),
+                node=state.node or self.host_of(agents, state.rank) or _node_of(blocks, state.rank),
                 local_rank=state.local_rank,
                 pid=state.pid,
                 events=tuple(self.events.get(id(state), ())),
@@ -149,6 +151,11 @@ class _Builder:
         """The host that torchrun prints for a rank of a file without node."""
         hosts = [e.host for agent in agents for e in agent.exits if e.rank == rank and e.host]
         return hosts[0] if hosts else None
+
+
+def _node_of(blocks: Blocks, rank: int) -> str | None:
+    place = blocks.of(rank)
+    return None if place is None else place[0]
 
 
 def recovered(event: Event, state: RankState) -> bool:

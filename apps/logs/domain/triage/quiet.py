@@ -32,13 +32,18 @@ def quiet_ranks(facts: AttemptFacts, *, timeouts: int) -> Quiet | None:
     """The quiet ranks, or None if there is none or too little is known.
 
     timeouts: ranks that timed out waiting (a peer that hangs) instead of losing a connection.
-    First: a rank that its agent neither signalled nor reports left with code 0. Then: a rank that
-    the agent had to stop although it said nothing: a hang, if peers timed out.
+    First: a rank that its agent neither signalled nor reports left with code 0. Then: the only one
+    that had come further than all who complain: it takes part in every collective before it goes
+    on, so it left out one that they wait in, and was gone when they lost it. Then: a rank that the
+    agent had to stop although it said nothing: a hang, if peers timed out.
     """
     silent = [r for r in facts.ranks if not complains(r.events)]
     left = [r for r in silent if _left_early(facts, r)]
     if left:
         return _early_exit(left)
+    ahead = _ahead(facts, silent)
+    if ahead is not None and not timeouts:
+        return ahead
     stuck = [r for r in silent if facts.signalled(r)] or _stuck_without_agent(facts, silent)
     if not stuck:
         return None
@@ -63,6 +68,23 @@ def _early_exit(left: Sequence[RankFacts]) -> Quiet:
     ]
     evidence += [rank.last_line() for rank in first]
     return Quiet(QuietKind.EARLY_EXIT, tuple(first), 0.85, tuple(evidence))
+
+
+def _ahead(facts: AttemptFacts, silent: Sequence[RankFacts]) -> Quiet | None:
+    """The one silent rank whose last step is above that of every rank that complains."""
+    quiet = {r.rank for r in silent}
+    waiting = [r.last_step for r in facts.ranks if r.rank not in quiet and r.last_step is not None]
+    found = [
+        r
+        for r in silent
+        if waiting and r.last_step is not None and r.last_step > max(waiting)
+        if not facts.signalled(r)
+    ]
+    if len(found) != 1:
+        return None
+    (rank,) = found
+    text = f"{rank.place} came to step {rank.last_step}, the others wait behind step {max(waiting)}"
+    return Quiet(QuietKind.EARLY_EXIT, (rank,), 0.6, (rank.note(text), rank.last_line()))
 
 
 def _stuck_without_agent(facts: AttemptFacts, silent: Sequence[RankFacts]) -> list[RankFacts]:

@@ -10,6 +10,8 @@ from apps.core.records import Severity
 from apps.logs.domain.triage.classify import FaultClass
 
 REFINE_BYTES = 4_000
+REFINE_NS = 2 * 1_000_000_000
+"""What is printed later belongs to something else: the next restart in the same console."""
 _STOPPED = re.compile(r"(?:KeyboardInterrupt|SystemExit|(?:\w+\.)*SignalException)\b")
 _TEARDOWN = re.compile(r"Exception ignored in|atexit|destroy_process_group\(\) was not called")
 _GENERIC = "py_exception"
@@ -89,6 +91,7 @@ def _refined(event: Event, fault: FaultClass, ordered: Sequence[Event]) -> Fault
         for e in ordered
         if e.source == event.source
         and 0 < e.seq - event.seq < REFINE_BYTES
+        and e.time_ns - event.time_ns <= REFINE_NS
         and e.fault is not None
         and e.fault.id != _GENERIC
         and e.fault.layer != "process"

@@ -1,0 +1,127 @@
+"""The log files of a job that failed, in one folder, as an agent that knows their names reads them.
+
+Of a job that was restarted by torchrun the files of its first start count: there the trouble began.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from apps.core.records import Severity
+from apps.logs.domain.reading.columns import LineColumns
+from apps.logs.domain.reading.parsing import parse_segment
+from apps.logs.domain.reading.segments import (
+    CONSOLE,
+    Lines,
+    ParsedSegment,
+    ParsePolicy,
+    SegmentMeta,
+)
+from apps.logs.domain.triage.assemble import EventRow, assemble
+from apps.logs.domain.triage.case import AttemptFacts
+from apps.logs.domain.triage.classify import Taxonomy
+from apps.logs.domain.triage.ranks import RankState, SlotKey, fold_lines, fold_placements
+from workers.tailer.logfile import Origin
+from workers.tailer.pathsources import PathSource, found_log
+from workers.tailer.templates import Match, find, parse
+
+FILES = (
+    "logs/{node}/attempt_{attempt}/{local_rank}/{channel}.log",
+    "rank_{rank}.log",
+    "console_{node}.log",
+    "agent_{node}.log",
+    "var_log_pods_{node}_*.log",
+    "slurm*.out",
+    "*.log",
+    "*.txt",
+)
+"""Paths below the folder; a file is of the first that fits."""
+SEEN_NS = 1_795_985_000_000_000_000
+"""When the files are read, for lines without a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseFile:
+    """A file and what its path says of its lines. node: "" if it says none."""
+
+    path: Path
+    node: str
+    attempt: int
+    origin: Origin
+
+
+def files_of(folder: Path) -> list[CaseFile]:
+    """The log files of a case, those of later starts left out."""
+    found: dict[Path, CaseFile] = {}
+    for pattern in FILES:
+        template = parse(f"{folder}/{pattern}")
+        source = PathSource("slurm" if pattern.startswith("slurm") else "logs", template,
+                            tasks="rank")  # fmt: skip
+        for match in find(template):
+            found.setdefault(match.path, _file(source, match))
+    first = min((one.attempt for one in found.values() if _is_of_process(one)), default=0)
+    return [one for one in found.values() if not _is_of_process(one) or one.attempt == first]
+
+
+def _file(source: PathSource, match: Match) -> CaseFile:
+    log = found_log(source, match, run="case", node="")
+    return CaseFile(match.path, log.node, int(match.said.get("attempt", 0)), log.origin)
+
+
+def _is_of_process(one: CaseFile) -> bool:
+    return one.origin.rank is not None or one.origin.local_rank is not None
+
+
+def facts_of(folder: Path, taxonomy: Taxonomy) -> tuple[AttemptFacts, int]:
+    """What the first-failure rule decides on, and how many lines that came from."""
+    files = files_of(folder)
+    alone = not any(map(_is_of_process, files))
+    states: dict[SlotKey, RankState] = {}
+    rows: list[EventRow] = []
+    lines = 0
+    for one in files:
+        parsed = _parsed(one, alone=alone)
+        columns = LineColumns.of(parsed.lines)
+        fold_lines(states, one.node, columns)
+        fold_placements(states, one.node, parsed.placements)
+        rows += rows_of(one.node, parsed.lines)
+        lines += len(columns)
+    return assemble(rows, states.values(), taxonomy), lines
+
+
+def _parsed(one: CaseFile, *, alone: bool) -> ParsedSegment:
+    origin = one.origin
+    meta = SegmentMeta(
+        source=origin.source,
+        channel=origin.channel,
+        local_rank=origin.local_rank,
+        node=one.node or None,
+        offset=0,
+        seen_ns=SEEN_NS,
+        rank=origin.rank,
+    )
+    policy = ParsePolicy(tasks_are_ranks=origin.tasks_are_ranks, alone=alone and origin.alone)
+    return parse_segment(meta, one.path.read_bytes(), policy)
+
+
+def rows_of(node: str, lines: Lines) -> Iterator[EventRow]:
+    """The lines that the store would keep as rows: warnings and worse, no frames of tracebacks."""
+    columns = LineColumns.of(lines)
+    frame = columns.frames(np.arange(len(columns)))
+    for number, line in enumerate(columns):
+        if line.severity >= Severity.WARNING and (not frame[number] or line.channel == CONSOLE):
+            yield EventRow(
+                time_ns=line.time_ns,
+                node=node,
+                source=line.source,
+                channel=line.channel,
+                seq=line.seq,
+                local_rank=line.local_rank,
+                rank=line.rank,
+                severity=line.severity,
+                message=columns.message(number),
+            )

@@ -1,0 +1,117 @@
+"""`bench triage`: who failed first, from the log files of jobs whose answer is known.
+
+--data: a folder of folders, each with the log files of one job and `truth.json`:
+{"first_failing_rank": rank, list of ranks or null, "answerable": true, ...}; else three recorded
+failures of two torchrun agents. --json FILE writes the answers: {case: {"rank", "host",
+"fault_class", "confidence"}}.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from apps.core.errors import AppError
+from apps.logs.domain.triage.classify import Taxonomy, taxonomy
+from apps.logs.domain.triage.first_failure import Verdict, first_failure
+from workers.benches.casefiles import facts_of
+from workers.benches.report import BenchOptions, BenchReport
+
+HIGH, MEDIUM = 0.8, 0.5
+"""Confidence from which on the words are used."""
+TRUTH = "truth.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is said of one job. confidence: high, medium, low or none."""
+
+    rank: int | None
+    host: str | None
+    fault_class: str | None
+    confidence: str
+
+    def as_json(self) -> dict[str, Any]:
+        """The answer as it is written."""
+        return {
+            "rank": self.rank,
+            "host": self.host,
+            "fault_class": self.fault_class,
+            "confidence": self.confidence,
+        }
+
+
+def run(options: BenchOptions) -> BenchReport:
+    """How many first ranks are right, how many answers are wrong and sure, lines a CPU second."""
+    if options.data is None:
+        raise AppError("bench triage needs jobs whose answer is known", hint="--data FOLDER")
+    known, faults = list(_cases(options.data)), taxonomy()
+    faults.classify("the table of faults is read before the clock runs")
+    started, lines = time.process_time(), 0
+    answers: dict[str, Answer] = {}
+    for folder, _ in known:
+        answers[folder.name], count = answer_of(folder, faults)
+        lines += count
+    cpu_s = time.process_time() - started
+    judged = [(answers[folder.name], truth) for folder, truth in known]
+    figures = {"cases": len(known), "lines": lines, "lines_per_cpu_s": round(lines / cpu_s)}
+    figures |= score(judged)
+    rows = [
+        (name, str(one.rank), one.host or "-", one.fault_class or "-", one.confidence)
+        for name, one in answers.items()
+    ]
+    rows += [(name.replace("_", " "), f"{value:,}", "", "", "") for name, value in figures.items()]
+    head = ("case", "rank", "host", "fault", "confidence")
+    details = {name: one.as_json() for name, one in answers.items()}
+    return BenchReport(head, tuple(rows), figures, details=details)
+
+
+def _cases(data: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    found = sorted(path.parent for path in data.rglob(TRUTH))
+    if not found:
+        raise AppError(f"no {TRUTH} below it", where=str(data))
+    return ((folder, orjson.loads((folder / TRUTH).read_bytes())) for folder in found)
+
+
+def answer_of(folder: Path, faults: Taxonomy) -> tuple[Answer, int]:
+    """The answer to the files of one job, and how many lines they have."""
+    facts, lines = facts_of(folder, faults)
+    return _said(first_failure(facts, faults)), lines
+
+
+def _said(verdict: Verdict | None) -> Answer:
+    if verdict is None:
+        return Answer(None, None, None, "none")
+    first = next(iter(verdict.suspects), None)
+    rank, host = (first.rank, first.node) if first is not None else (None, None)
+    sure = verdict.confidence
+    word = "high" if sure >= HIGH else "medium" if sure >= MEDIUM else "low"
+    return Answer(rank, host, verdict.fault.id, "none" if verdict.not_derivable else word)
+
+
+def score(judged: list[tuple[Answer, dict[str, Any]]]) -> dict[str, int]:
+    """Counts over jobs whose first rank can be known from their files, and over those where it
+    cannot: there naming one is wrong."""
+    knowable = [(a, t) for a, t in judged if t["answerable"] is True and _ranks(t)]
+    others = [a for a, t in judged if not _ranks(t)]
+    sure = ("high", "medium")
+    return {
+        "ranks_to_find": len(knowable),
+        "ranks_right": sum({a.rank} == _ranks(t) for a, t in knowable),
+        "ranks_wrong_and_sure": sum(
+            a.rank is not None and {a.rank} != _ranks(t) and a.confidence in sure
+            for a, t in knowable
+        ),
+        "not_to_find": len(others),
+        "not_to_find_left_open": sum(a.rank is None for a in others),
+    }
+
+
+def _ranks(truth: dict[str, Any]) -> set[int]:
+    said = truth["first_failing_rank"]
+    return set(said) if isinstance(said, list) else set() if said is None else {said}

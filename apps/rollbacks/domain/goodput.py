@@ -191,14 +191,42 @@ def _of_launch(launch: Launch, saves: Sequence[SavePause], end_ns: int) -> Itera
         return
     usual_s = usual_step_s(launch)
     yield Stretch(start_ns, rows[0][1], Part.STARTING, number)
-    place = 0
+    yield from _between(rows, usual_s, saves, launch)
+    yield from _tail(rows, usual_s, launch, end_ns)
+
+
+def _between(
+    rows: Sequence[tuple[int, int]],
+    usual_s: float | None,
+    saves: Sequence[SavePause],
+    launch: Launch,
+) -> Iterator[Stretch]:
+    """From the first row to the last; what is nothing but training is one stretch."""
+    place, (since, since_ns) = 0, rows[0]
     for (a, a_ns), (b, b_ns) in pairwise(rows):
         here = []
         while place < len(saves) and saves[place].step <= b:
             here += [saves[place]] if saves[place].step > a else []
             place += 1
+        if not here and _plain(b - a, b_ns - a_ns, usual_s) and not _turns(launch, a, b):
+            continue
+        yield from _trained(since, a, since_ns, a_ns, launch)
         yield from _interval((a, a_ns, b, b_ns), usual_s, here, launch)
-    yield from _tail(rows, usual_s, launch, end_ns)
+        since, since_ns = b, b_ns
+    yield from _trained(since, rows[-1][0], since_ns, rows[-1][1], launch)
+
+
+def _plain(steps: int, took_ns: int, usual_s: float | None) -> bool:
+    """Whether an interval without a save is training and nothing else."""
+    if usual_s is None:
+        return True
+    expected_ns = steps * usual_s * _NS
+    return took_ns - expected_ns <= max(STALL_S * _NS, STALL_RATIO * expected_ns)
+
+
+def _turns(launch: Launch, a: int, b: int) -> bool:
+    """Whether steps stop to count between two rows."""
+    return launch.kept_until is not None and a <= launch.kept_until < b
 
 
 def _interval(

@@ -10,6 +10,7 @@ from apps.checkpoints.domain import inventory
 from apps.checkpoints.domain.codes import CheckpointFinding, Code, Level, finding
 from apps.checkpoints.domain.inventory import Inventory
 from apps.checkpoints.domain.lifecycle import Event, State, after, event_of
+from apps.checkpoints.domain.sharing import non_shared
 from apps.checkpoints.domain.verify import Verification
 from apps.checkpoints.records import Check, CheckpointInfo
 from apps.core import live
@@ -48,11 +49,12 @@ def moved(check: Check, event: Event, at_ns: int, why: str) -> Check:
 
 
 def mismatches(run_id: int, known: CheckpointInfo) -> tuple[CheckpointFinding, ...]:
-    """What later announcements of the same step contradict."""
-    words = (
-        "; ".join(inventory.differences(known.files, other))
-        for other in store.resaved_files(run_id, known.attempt, known.step)
-    )
+    """What later announcements of a step contradict, or that each host tells its own part."""
+    again = store.resaved_files(run_id, known.attempt, known.step)
+    apart = non_shared([known.files, *again])
+    if apart is not None:
+        return (apart,)
+    words = ("; ".join(inventory.differences(known.files, other)) for other in again)
     start = f"step {known.step} was announced again with other files"
     return tuple(finding(Code.INVENTORY_MISMATCH, f"{start}: {changes}") for changes in words)
 

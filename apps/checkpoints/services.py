@@ -34,6 +34,8 @@ from apps.core.records import CheckpointSeen
 
 _MAX_PATH = 4_000
 
+_OF_OTHER_LISTS = frozenset((Code.INVENTORY_MISMATCH.value, Code.NON_SHARED_STORAGE.value))
+
 log = logging.getLogger(__name__)
 
 
@@ -188,7 +190,7 @@ def _contradict(run_id: int, known: CheckpointInfo, new: NewCheckpoint) -> bool:
     """Keeps an announcement with other files beside the first; False if it is kept already."""
     if not store.add_resave(run_id, new):
         return False
-    others = tuple(f for f in known.findings if f.code != Code.INVENTORY_MISMATCH)
+    others = tuple(f for f in known.findings if f.code not in _OF_OTHER_LISTS)
     check = replace(check_of(known), findings=unique(others, mismatches(run_id, known)))
     store.save_check(run_id, new.attempt, new.step, check)
     return True

@@ -65,3 +65,11 @@ def test_an_unfinished_save_is_kept_and_not_complete():
 def test_recording_a_new_checkpoint_costs_few_statements(django_assert_num_queries):
     with django_assert_num_queries(3):
         services.record(RUN, 0, [_seen()])
+
+
+def test_hosts_that_each_tell_their_own_files_do_not_contradict_each_other():
+    for rank in range(3):
+        services.record(RUN, 0, [_seen(files={f"rng_state_{rank}.pth": 9})])
+    (kept,) = store.checkpoints(RUN)
+    assert [f.code for f in kept.findings] == ["NON_SHARED_STORAGE"]
+    assert kept.files == {"rng_state_0.pth": 9}

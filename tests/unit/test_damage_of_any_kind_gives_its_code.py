@@ -144,6 +144,23 @@ def test_a_pointer_behind_a_newer_step_is_a_warning_and_the_step_is_not_committe
     assert [report.level for report in reports] == ["headers_verified", "listed"]
 
 
+@pytest.mark.parametrize(
+    ("latest", "expected"),
+    [
+        (b"global_step200", set()),
+        (b"global_step300", {"STALE_LATEST"}),
+        (b"\xff", {"BAD_LATEST"}),
+        (None, {"LATEST_MISSING"}),
+    ],
+)
+def test_the_part_of_deepspeed_in_a_trainers_checkpoint_has_a_pointer_too(latest, expected):
+    files = ckpt_files.hf_sharded()
+    inner = "checkpoint-200/global_step200/bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt"
+    files[inner] = ckpt_files.torch_file()
+    files |= {} if latest is None else {"checkpoint-200/latest": latest}
+    assert ckpt_files.codes(files) == expected
+
+
 def test_a_node_of_an_array_tree_says_how_far_its_values_reach():
     table = b"\x02" + b"\x02" + b"\x03\x01" + b"\x00\x00" + b"d/a" + b"b"
     keys = b"\x02" + b"\x00" + b"\x01\x01" + b"kl"

@@ -20,7 +20,7 @@ TOKEN = "s3cr3t-token"
 _PLAIN = {"str": str, "int": int, "bool": bool, "object": dict, "list": list, "map": dict}
 _OBJECT = re.compile(r"/apis/(?P<group>[^/]+)/[^/]+/namespaces/training/(?P<kind>jobs|jobsets)"
                      r"(/(?P<name>[^/]+))?")  # fmt: skip
-_WORKFLOW = re.compile(r"/api/v1/workflows/training(/(?P<name>[^/]+))?(/(?P<act>stop))?")
+_WORKFLOW = re.compile(r"/api/v1/workflows/training(/(?P<name>[^/]+))?(/(?P<act>stop|resubmit))?")
 _NODE = re.compile(r"/api/v1/nodes/(?P<name>[^/]+)")
 
 
@@ -130,7 +130,24 @@ class FakeCluster:
             if wrong := faults(body, "WorkflowStopRequest"):
                 return 400, {"message": "; ".join(wrong)}
             found["status"] = {"phase": "Failed", "message": body["message"]}
-        return 200, found
+        return self._resubmit(name, found, body) if act == "resubmit" else (200, found)
+
+    def _resubmit(self, name, found, body) -> tuple[int, Any]:
+        if wrong := faults(body, "WorkflowResubmitRequest"):
+            return 400, {"message": "; ".join(wrong)}
+        pairs = [dict(zip(("name", "value"), p.split("=", 1), strict=True))
+                 for p in body["parameters"]]  # fmt: skip
+        made = {
+            "metadata": {
+                "name": f"{name}-{len(self.objects):05}",
+                "labels": {"workflows.argoproj.io/resubmitted-from-workflow": name},
+                "creationTimestamp": f"2026-11-30T00:00:{len(self.objects):02}Z",
+            },
+            "spec": {"arguments": {"parameters": pairs}},
+            "status": {},
+        }
+        self.objects["workflows", made["metadata"]["name"]] = made
+        return 200, made
 
     def _submit(self, body) -> tuple[int, Any]:
         if wrong := faults(body, "WorkflowSubmitRequest"):

@@ -119,6 +119,23 @@ def test_a_workflow_is_stopped_and_its_template_submitted_with_parameters(cluste
     )
 
 
+def test_a_workflow_without_a_template_is_resubmitted_once_and_found_again(
+    cluster, ordered, monkeypatch
+):
+    monkeypatch.setattr(engine.time, "sleep", lambda s: None)
+    monkeypatch.setattr(engine, "ROUND_S", 60)
+    cluster.objects["workflows", "gpt"] = {"metadata": {"name": "gpt"}, "status": {}}
+    cluster.lose = [("PUT", "/resubmit")]
+    first = ordered("argo")
+    ended(first)
+    (new,) = (one for (_, name), one in cluster.objects.items() if name != "gpt")
+    said = {one["name"]: one["value"] for one in new["spec"]["arguments"]["parameters"]}
+    assert (said["ckpt_resume_step"], said["lastgood_launch"]) == ("900", f"argo-{name_of(first)}")
+    ended(services.request(asked(750, idempotency_key="k2", supersede=True)))
+    assert new["status"]["phase"] == "Failed"
+    assert len(cluster.objects) == 3
+
+
 @pytest.mark.parametrize(
     ("kind", "more", "lost"),
     [

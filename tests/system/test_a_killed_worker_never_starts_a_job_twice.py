@@ -124,6 +124,28 @@ def test_a_job_is_requeued_once_whenever_the_worker_died(
     assert store.get(order.run_id, order.id).launch == f"slurm-{job}"
 
 
+def test_a_controller_that_is_away_is_asked_again_before_anything_is_repeated(
+    slurm, nursery, tmp_path, settings, valkey, monkeypatch
+):
+    old, order = ordered(slurm, tmp_path, settings, valkey, submit=True)
+    worker_killed(nursery, "given", "sbatch")
+    claims_run_out()
+    fails = tmp_path / "bin" / "squeue"
+    fails.parent.mkdir()
+    fails.write_text("#!/bin/sh\necho 'Unable to contact slurm controller' >&2; exit 1\n")
+    fails.chmod(0o755)
+    monkeypatch.setattr(engine, "ROUND_S", 0)
+    with monkeypatch.context() as away:
+        away.setenv("PATH", f"{fails.parent}:{slurm.env['PATH']}")
+        engine.run_due()
+    found = handovers.get(order.run_id, order.id)
+    assert (found.state, "Unable to contact" in found.text) == ("working", True)
+    Handover.objects.update(due_at_ns=0)
+    engine.run_due()
+    assert len(set(slurm.jobs()) - {old}) == 1
+    assert handovers.get(order.run_id, order.id).state == "done"
+
+
 def test_a_submission_of_which_slurm_may_have_forgotten_waits_for_a_person(
     slurm, nursery, tmp_path, settings, valkey
 ):
@@ -131,7 +153,8 @@ def test_a_submission_of_which_slurm_may_have_forgotten_waits_for_a_person(
     worker_killed(nursery, "begun", "submit")
     claims_run_out()
     rows = handovers.HandoverStep.objects.filter(key="submit")
-    rows.update(before={"at_s": str(order.requested_at_ns // 10**9 - 300)})
+    assert rows.get().before["memory_s"] == "200"
+    rows.update(before={"at_s": str(order.requested_at_ns // 10**9 - 300), "memory_s": "200"})
     engine.run_due()
 
     found = handovers.get(order.run_id, order.id)

@@ -104,3 +104,8 @@ def test_a_configuration_is_kept_as_entered():
 )  # fmt: skip
 def test_errors_that_pass_are_told_from_those_that_stay(text, passing, taken):
     assert (slurm.passing(text), slurm.maybe_taken(text)) == (passing, taken)
+
+
+def test_slurm_says_for_how_long_it_remembers():
+    assert slurm.memory_s("MessageTimeout = 10 sec\nMinJobAge               = 300 sec\n") == 200
+    assert slurm.memory_s("") == 0

@@ -12,17 +12,21 @@ from apps.rollbacks.domain.handover import Errand
 
 KINDS: Final = {"workflowtemplate": "WorkflowTemplate", "clusterworkflowtemplate":
                 "ClusterWorkflowTemplate"}  # fmt: skip
+FROM_LABEL: Final = "workflows.argoproj.io/resubmitted-from-workflow"
+"""Argo sets it on a workflow that it resubmits."""
+ORDER_PARAMETER: Final = "lastgood_order"
 ENDED: Final = frozenset({"Succeeded", "Failed", "Error"})
 
 
 @dataclass(frozen=True, slots=True)
 class ArgoConfig:
-    """What starts a run. template: submitted anew, of the kind `resource`. name: of the workflow
-    that runs now; those that follow it are found by their label."""
+    """What starts a run. name: of the workflow that runs now; those that follow it are found by
+    their label. template: submitted anew, of the kind `resource`; "": the workflow is resubmitted.
+    """
 
     namespace: str
     name: str
-    template: str
+    template: str = ""
     resource: str = "WorkflowTemplate"
 
 
@@ -31,7 +35,8 @@ def config(said: Mapping[str, Any]) -> ArgoConfig:
     fields = ("namespace", "name", "template")
     namespace, name, template = (str(said.get(field, "")).strip() for field in fields)
     for text, where in ((namespace, "namespace"), (name, "name"), (template, "template")):
-        kubernetes.check_name(text, where)
+        if text or where != "template":
+            kubernetes.check_name(text, where)
     resource = str(said.get("resource", "") or "WorkflowTemplate").strip().lower()
     if resource not in KINDS:
         raise AppError(
@@ -57,6 +62,24 @@ def submission(config: ArgoConfig, errand: Errand, launch: str, *, dry_run: bool
         "resourceName": config.template,
         "submitOptions": options,
     }
+
+
+def resubmission(config: ArgoConfig, errand: Errand, launch: str) -> dict[str, Any]:
+    """The body of a resubmit. Argo makes up the name: the order is known by a parameter."""
+    mark = f"{ORDER_PARAMETER}={errand.mark}"
+    return {
+        "namespace": config.namespace,
+        "name": errand.facts["old"],
+        "memoized": False,
+        "parameters": [*parameters(errand, launch), mark],
+    }
+
+
+def follows(found: Mapping[str, Any], errand: Errand) -> bool:
+    """Whether a workflow was resubmitted for this order."""
+    arguments = (found.get("spec") or {}).get("arguments") or {}
+    said = {one.get("name"): one.get("value") for one in arguments.get("parameters") or ()}
+    return bool(said.get(ORDER_PARAMETER) == errand.mark)
 
 
 def parameters(errand: Errand, launch: str) -> Sequence[str]:

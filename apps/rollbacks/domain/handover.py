@@ -63,10 +63,12 @@ class Word(StrEnum):
 
 
 class Seen(StrEnum):
-    """Whether a step that was begun has happened. unsure: it cannot be told any more."""
+    """Whether a step that was begun has happened. later: nobody answers now. unsure: it cannot be
+    told any more."""
 
     YES = "yes"
     NO = "no"
+    LATER = "later"
     UNSURE = "unsure"
 
 
@@ -106,6 +108,11 @@ class Look:
     seen: Seen
     facts: Facts = field(default_factory=dict)
     text: str = ""
+
+
+def unseen(outcome: Outcome) -> Look:
+    """What a look-up tells whose question failed."""
+    return Look(Seen.LATER if outcome.word is Word.LATER else Seen.UNSURE, text=outcome.text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,6 +122,13 @@ def maybe_taken(text: str) -> bool:
     return bool(_MAYBE_TAKEN.search(text))
 
 
+def memory_s(shown: str) -> int:
+    """For how long Slurm certainly remembers a job, of `scontrol show config`: two thirds of
+    MinJobAge, after which it forgets those that have ended. 0 if it is not said."""
+    found = re.search(r"(?m)^MinJobAge\s*=\s*(\d+)", shown)
+    return int(found[1]) * 2 // 3 if found else 0
+
+
 def _node(name: str, known: Collection[str]) -> str:
     for candidate in (name, name.partition(".")[0]):
         if candidate in known and _NAME.fullmatch(candidate):

@@ -122,6 +122,8 @@ class _Round:
         if look.seen is Seen.YES:
             store.done(self._run, self._order, step.effect.key, look.facts, now_ns())
             return True
+        if look.seen is Seen.LATER and not too_long(step, now_ns()):
+            return self._later(step, Outcome(Word.LATER, text=look.text, wait_s=2.0))
         self._over(HandoverState.UNSURE, f"{step.effect.words}: {look.text}")
         return False
 

@@ -15,15 +15,12 @@ from typing import Final
 
 from apps.core.errors import AppError
 from apps.rollbacks.domain import slurm
-from apps.rollbacks.domain.handover import Effect, Errand, Facts, Look, Outcome, Seen, Word
+from apps.rollbacks.domain.handover import Effect, Errand, Facts, Look, Outcome, Seen, Word, unseen
 from apps.rollbacks.domain.slurm import Job, SlurmConfig
 from apps.rollbacks.launchers import commands
 from apps.rollbacks.launchers.commands import Ran
 from apps.rollbacks.launchers.protocol import Note
 
-MEMORY_S: Final = 200
-"""Ended jobs are forgotten after MinJobAge, 300 s unless the site says otherwise: a job that was
-submitted longer ago than this may be gone without a trace."""
 SETTLE_S: Final = 30.0
 """How long after a lost answer the controller may still be working on the request."""
 REST_S: Final = 3
@@ -73,11 +70,14 @@ class Slurm:
         )
 
     def before(self, key: str, errand: Errand) -> Facts:
-        """The number of restarts so far, and the time of a submission."""
+        """The number of restarts so far; the time of a submission, and how long Slurm remembers."""
         if key == "hold":
             job = self._by_number(errand)
             return {"restarts": str(job.restarts) if job else "0"}
-        return {"at_s": str(int(self._clock()))} if key == "submit" else {}
+        if key != "submit":
+            return {}
+        memory_s = slurm.memory_s(self._run("scontrol", "show", "config").out)
+        return {"at_s": str(int(self._clock())), "memory_s": str(memory_s)}
 
     def start(self, key: str, errand: Errand) -> Outcome:
         """See `Launcher.start`."""
@@ -96,7 +96,7 @@ class Slurm:
                 return self._look_hold(errand, before)
             return self._look_submit(errand, before) if key == "submit" else _AGAIN
         except _Answer as error:
-            return Look(Seen.UNSURE, text=error.outcome.text)
+            return unseen(error.outcome)
 
     def launch(self, errand: Errand) -> str:
         """slurm-JOB: the same name under which the script of the job takes the order on."""
@@ -205,7 +205,8 @@ class Slurm:
         found = [job for job in self._squeue() if job.comment == errand.mark]
         if found:
             return Look(Seen.YES, {"new_job": found[0].id})
-        if self._clock() - int(before["at_s"]) < MEMORY_S:
+        # An ended job that was submitted longer ago may be gone without a trace.
+        if self._clock() - int(before["at_s"]) < int(before["memory_s"]):
             return _AGAIN
         text = f"a job with the comment {errand.mark} may have been submitted and have ended"
         return Look(Seen.UNSURE, text=text)

@@ -7,12 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from apps.checkpoints import copies_store, marks, store
+from apps.checkpoints import copies_store, marks, store, watching
 from apps.checkpoints.domain.lifecycle import Worth
+from apps.checkpoints.domain.saves import Training
+from apps.checkpoints.domain.storageroom import Forecast, Rhythm
+from apps.checkpoints.domain.storagewatch import Folder, Scene, outlook
 from apps.checkpoints.records import CheckpointInfo, Copy, Protection
 from apps.dashboard.evaluations import Beside, beside
 from apps.ingest.wandb import artifacts_store
 from apps.ingest.wandb.artifacts_store import ArtifactInfo
+from apps.runs import store as runs
 from apps.runs.records import RunInfo
 
 PAGE: Final = 100
@@ -51,6 +55,31 @@ class Row:
             "kept": bool(self.marks),
             "gone": worth in _GONE,
         }.get(view, True)
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """One storage where the run saves. seen, saves: what the next save finds and needs, None while
+    that is not known."""
+
+    folder: Folder
+    seen: Forecast | None
+    saves: Rhythm | None
+
+
+def outlooks(run: RunInfo, now_ns: int) -> list[Outlook]:
+    """Free space now and at the next save, for each root that holds the newest checkpoint."""
+    stored = watching.storage_of([run.id], now_ns).get(run.id)
+    newest = runs.attempt(run.id, None)
+    if stored is None or newest is None:
+        return []
+    event_ns = newest.last_ns or now_ns
+    training = Training(
+        newest.number, newest.first_step, newest.last_step, newest.started_ns, event_ns
+    )
+    scene = Scene(training, stored.held, stored.folders, now_ns)
+    told = [(folder, outlook(scene, folder)) for folder in stored.folders]
+    return [Outlook(folder, *(found or (None, None))) for folder, found in told]
 
 
 @dataclass(frozen=True, slots=True)

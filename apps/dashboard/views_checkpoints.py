@@ -14,7 +14,7 @@ from apps.checkpoints.records import CheckpointInfo
 from apps.core.clock import now_ns
 from apps.core.errors import AppError
 from apps.dashboard.access import actor, may_operate, operating, run_of
-from apps.dashboard.checkpoints import VIEWS, shelf
+from apps.dashboard.checkpoints import VIEWS, outlooks, shelf
 from apps.dashboard.hashing import panel
 from apps.dashboard.views import number
 from apps.ingest.wandb import artifacts_store
@@ -33,6 +33,7 @@ def checkpoints(request: HttpRequest, key: str) -> HttpResponse:
     context = {
         "run": run,
         "shelf": found,
+        "outlooks": outlooks(run, now_ns()),
         "rows": rows,
         "view": view,
         "views": [(name, words, found.counts[name]) for name, words in VIEWS.items()],

@@ -129,7 +129,7 @@ def judge(scene: Scene, policy: StoragePolicy = DEFAULT_POLICY) -> list[Finding]
 
     O(held + folders x readings squared).
     """
-    usual = habit([_saved(one) for one in scene.held if one.state in PRESENT])
+    usual = _usual(scene)
     found = [_few(scene, policy), *_lost(scene, policy), _trend(scene, usual, policy)]
     for folder in scene.folders:
         found += [_unseen(scene, folder), _full(scene, folder, usual, policy)]
@@ -231,13 +231,17 @@ def _unseen(scene: Scene, folder: Folder) -> Finding | None:
     return _finding(scene, (UNSEEN, _root(folder)), warn, (title, evidence, facts))
 
 
-def _full(scene: Scene, folder: Folder, usual: Habit, policy: StoragePolicy) -> Finding | None:
-    """The next save, or one of the next few, will not fit."""
+def outlook(scene: Scene, folder: Folder) -> tuple[Forecast, Rhythm] | None:
+    """What the next saves find in a folder, and what they need; None while the rhythm of the saves,
+    the size of one or the free space is not known."""
+    return _outlook(scene, folder, _usual(scene))
+
+
+def _outlook(scene: Scene, folder: Folder, usual: Habit) -> tuple[Forecast, Rhythm] | None:
     whole = [one for one in scene.held if one.complete and one.size_bytes]
     if not whole or usual.seconds is None:
         return None
-    newest = whole[-1]
-    age_s = (scene.training.event_ns - newest.saved_at_ns) / _NS
+    age_s = (scene.training.event_ns - whole[-1].saved_at_ns) / _NS
     saves = Rhythm(
         need_bytes=max(one.size_bytes for one in whole[-3:]),
         due_s=max(0.0, usual.seconds - age_s),
@@ -245,11 +249,21 @@ def _full(scene: Scene, folder: Folder, usual: Habit, policy: StoragePolicy) -> 
         save_s=usual.save_s or 0.0,
     )
     seen = forecast(folder.rooms, saves, scene.now_ns)
-    key = _root(folder)
-    soon = policy.soon * (policy.slack if _key(scene, FULL, key) in scene.standing else 1.0)
-    if seen is None or seen.fitting is None or seen.fitting >= soon:
+    return None if seen is None else (seen, saves)
+
+
+def _usual(scene: Scene) -> Habit:
+    return habit([_saved(one) for one in scene.held if one.state in PRESENT])
+
+
+def _full(scene: Scene, folder: Folder, usual: Habit, policy: StoragePolicy) -> Finding | None:
+    """The next save, or one of the next few, will not fit."""
+    told = _outlook(scene, folder, usual)
+    standing = _key(scene, FULL, _root(folder)) in scene.standing
+    soon = policy.soon * (policy.slack if standing else 1.0)
+    if told is None or told[0].fitting is None or told[0].fitting >= soon:
         return None
-    return _no_room(scene, folder, (seen, saves))
+    return _no_room(scene, folder, told)
 
 
 def _no_room(scene: Scene, folder: Folder, told: tuple[Forecast, Rhythm]) -> Finding:

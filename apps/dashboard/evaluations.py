@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -88,8 +89,9 @@ def _unread(jobs: Sequence[JobInfo], now_ns: int) -> bool:
 
 
 def tops_of(found: Scores) -> set[Score]:
-    """The scores that are the best of their measure."""
-    return set(best(found).values())
+    """The scores that are the best of their measure, of those that were measured more than once."""
+    counts = Counter(score.what for scores in found.values() for score in scores)
+    return {score for what, score in best(found).items() if counts[what] > 1}
 
 
 def told(scores: Sequence[Score], tops: set[Score], most: int = 4) -> str:

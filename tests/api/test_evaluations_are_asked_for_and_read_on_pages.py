@@ -106,6 +106,7 @@ def test_what_a_command_prints_is_text_on_its_page(operator, run_id, suite):
 
 def test_scores_stand_on_the_page_the_deck_and_beside_their_checkpoint(operator, send, run_id):
     push(send, 900, 0.61)
+    assert b">best<" not in operator.get("/runs/boom/checkpoints/").content
     push(send, 950, 0.5)
     text = operator.get(PAGE).content.decode()
     assert "0.61" in text and 'href="#s900"' in text
@@ -113,7 +114,8 @@ def test_scores_stand_on_the_page_the_deck_and_beside_their_checkpoint(operator,
     (lane,) = [lane for lane in lanes if lane["name"] == "Evaluations"]
     assert [(i["x"], i["shape"]) for i in lane["items"]] == [(900, "diamond"), (950, "circle")]
     assert lane["items"][0]["text"] == ("evaluated at step 900: mmlu acc 0.61 ± 0.004 (best)")
-    assert "0.61" in operator.get("/runs/boom/checkpoints/").content.decode()
+    listed = operator.get("/runs/boom/checkpoints/").content.decode()
+    assert "0.61" in listed and ">best<" in listed
 
 
 def test_programs_ask_follow_and_cancel(ask, send, run_id):

@@ -8,7 +8,7 @@ import msgspec
 
 from apps.checkpoints import store
 from apps.checkpoints.domain.codes import CheckpointFinding, Level
-from apps.checkpoints.domain.lifecycle import PRESENT, State
+from apps.checkpoints.domain.lifecycle import GONE, PRESENT, State
 from apps.checkpoints.domain.places import Tier, key_of, place, tier_of
 from apps.checkpoints.models import Checkpoint, CheckpointCopy
 from apps.checkpoints.records import CheckpointInfo, Copy, Place
@@ -16,6 +16,7 @@ from apps.core.plain import packed
 
 MAX_COPIES = 5_000
 MAX_URI = 4_000
+_GONE = [state.value for state in GONE]
 
 
 def save(run_id: int, copy: Copy) -> None:
@@ -68,6 +69,15 @@ def of_run(run_id: int, saved: Sequence[CheckpointInfo]) -> Mapping[Place, tuple
     for row in rows[:MAX_COPIES]:
         known.setdefault((row.attempt, row.step), []).append(_copy(row))
     return {info.place: tuple(all_places(info, known.get(info.place, ()))) for info in saved}
+
+
+def elsewhere(run_id: int, at: Place, uri: str) -> tuple[int, Place] | None:
+    """Another checkpoint, of this run or another one, that lies in the same place: (run id,
+    (attempt, step)). None without one. -- uses ix_checkpoint_copy_place"""
+    rows = CheckpointCopy.objects.filter(place_key=key_of(uri)).exclude(state__in=_GONE)
+    others = rows.exclude(run_id=run_id, attempt=at[0], step=at[1])
+    found = others.values_list("run_id", "attempt", "step").first()
+    return (found[0], (found[1], found[2])) if found else None
 
 
 def under(run_id: int, prefix: str) -> list[Copy]:

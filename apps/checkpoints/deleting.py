@@ -251,9 +251,18 @@ def _storage_says(one: Deletion) -> Outcome:
     there = [copy for copy in _copies(one) if copy.state not in GONE]
     if info is None or not there:
         return Outcome(objection="nobody said where it lies")
+    for copy in there:
+        other = copies_store.elsewhere(one.run_id, one.key, copy.uri)
+        if other is not None:
+            return Outcome(objection=_shared(copy.uri, *other))
     bare, own = _sizes(one), place(info.path)
     outcomes = (erasing.look(c, info.inventory if c.uri == own else bare) for c in there)
     return next((outcome for outcome in outcomes if not outcome.clear), Outcome())
+
+
+def _shared(uri: str, run_id: int, at: Key) -> str:
+    run = runs.keys([run_id]).get(run_id, "another run")
+    return f"{uri} is also step {at[1]} of attempt {at[0]} of {run}"
 
 
 def _begun(one: Deletion, guards_of: GuardsOf, now_ns: int, storage: Outcome) -> Deletion:

@@ -153,6 +153,7 @@ class CheckpointCopy(models.Model):
     seen_at_ns = models.BigIntegerField(null=True)
 
     class Meta:
+        indexes = [models.Index(fields=["place_key"], name="ix_checkpoint_copy_place")]
         constraints = [
             models.CheckConstraint(
                 condition=models.Q(tier__in=[tier.value for tier in Tier]),

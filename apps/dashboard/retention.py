@@ -26,6 +26,7 @@ FOLDED = 3
 COUNTS = ("last", "hourly", "daily", "weekly", "monthly", "yearly", "best", "min_kept")
 STEPS = ("every_steps", "unit_steps")
 DONE_SHOWN = 50
+GROUP_SHOWN = 100
 HOUR_NS = HOUR_S * 10**9
 MIN_AGE_H = 0.1
 """What is younger stands at the edge: a log axis has no 0."""
@@ -68,6 +69,16 @@ class Group:
     def folded(self) -> bool:
         """Whether they are shown as one line that opens."""
         return len(self.rows) >= FOLDED
+
+    @property
+    def shown(self) -> tuple[Row, ...]:
+        """The newest of them: a page is not endless."""
+        return self.rows[:GROUP_SHOWN]
+
+    @property
+    def more(self) -> int:
+        """How many are not shown."""
+        return len(self.rows) - len(self.shown)
 
     @property
     def first(self) -> Row:

@@ -147,6 +147,17 @@ def test_what_is_not_exactly_the_registered_checkpoint_is_refused(disk, run, cha
     assert plan().planned == 0
 
 
+def test_what_another_run_has_too_is_left_alone(disk, run):
+    other = runs.ensure_run("ship")
+    runs.open_attempt(other, 0, 0)
+    scanning.scan(roots.add(RootRule(str(disk), other, "", "", 300), SYSTEM, now_ns()))
+    plan()
+    assert a_day_later().refused == 2
+    told = retention_store.deletions(run.id)[0, 100].message
+    assert "is also step 100 of attempt 0 of ship" in told
+    assert lying(disk) == [100, 200, 300, 400]
+
+
 def test_outside_of_the_folders_where_it_may_nothing_is_deleted(disk, run, settings):
     settings.CHECKPOINT_DELETE_ROOTS = (places.parse("/mnt/else"),)
     plan()

@@ -106,12 +106,13 @@ def order(request: HttpRequest, key: str, number: int) -> HttpResponse:
         "order": found,
         "stages": drawer.stages(found, events),
         "events": events,
-        "document": drawer.as_text(resume.ordered(found).document),
+        # What is signed is an order: before a second person agreed there is none to copy.
+        "document": "" if found.proposed else drawer.as_text(resume.ordered(found).document),
         "incident": incidents.get(found.incident_id) if found.incident_id else None,
         "may_operate": may_operate(request),
         "may_administer": may_administer(request),
         "handing": handover.scene(run, found),
-        "start": resume.start_of(found) if found.active else None,
+        "start": resume.start_of(found) if found.active and not found.proposed else None,
         "own": found.actor == actor(request).name,
     }
     part = request.GET.get("part") == "progress"

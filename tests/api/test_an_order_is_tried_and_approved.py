@@ -76,6 +76,8 @@ def test_two_people_give_an_order_on_its_pages(operator, incident, four_eyes):
     path = operator.post("/runs/boom/rollback/", FORM)["Location"]
     own = operator.get(path).content.decode()
     assert "You proposed this order" in own
+    assert "The signed order" not in own
+    assert "How to start it" not in own
     operator.post(f"{path}approve/", {"confirm": "900"})
     assert store.orders(incident.run_id)[0].state == "proposed"
     operator.force_login(User.objects.create_superuser("bob", email="", password=None))

@@ -24,6 +24,8 @@ MAX_STACK = 100_000
 _KEY_TYPES = (str, int, float, bytes, type(None))
 _LONG_BINGET, _MEMOIZE = ord("j"), b"\x94"
 _LOW_INDEXES = 256
+_OPCODES_A_ROUND = 1_024
+"""The size of the stack is looked at so often; an opcode adds one value to it."""
 _WINDOW_BYTES = 4 * 1024 * 1024
 _INT = struct.Struct("<i")
 _UINT2 = struct.Struct("<H")
@@ -76,6 +78,9 @@ class Folding:
     def pairs(self, target: dict[Any, Any], pairs: list[Any]) -> list[Any]:
         """Which of the keys and values, one after the other, are stored in a dictionary."""
         return pairs
+
+
+_KEYS = (Node, *_KEY_TYPES)
 
 
 class _Machine:
@@ -205,7 +210,8 @@ def _number(form: struct.Struct) -> Handler:
 
 
 def _binint1(m: _Machine) -> None:
-    m.stack.append(m.uint1())
+    m.stack.append(m.data[m.pos])
+    m.pos += 1
 
 
 def _long1(m: _Machine) -> None:
@@ -231,8 +237,13 @@ def _tuple(m: _Machine) -> None:
 
 def _tuple_of(size: int) -> Handler:
     def handler(m: _Machine) -> None:
-        items = tuple(m.pop() for _ in range(size))[::-1]
-        m.stack.append(items)
+        stack = m.stack
+        start = len(stack) - size
+        if start < m.floor():
+            raise IndexError
+        items = tuple(stack[start:])
+        del stack[start:]
+        stack.append(items)
 
     return handler
 
@@ -260,10 +271,14 @@ def _store(m: _Machine, pairs: list[Any]) -> None:
     target = _top(m, dict)
     pairs = m.folding.pairs(target, pairs)
     keys = pairs[::2]
-    if len(pairs) % 2 or not all(isinstance(key, (Node, *_KEY_TYPES)) for key in keys):
+    if len(pairs) % 2 or not all(map(_is_key, keys)):
         # A tuple as a key is refused: hashing a deeply nested one overflows the C stack.
         raise TypeError("a dictionary key of an unexpected type")
     target.update(zip(keys, pairs[1::2], strict=True))
+
+
+def _is_key(value: Any) -> bool:
+    return isinstance(value, _KEYS)
 
 
 def _top(m: _Machine, kind: type[Any]) -> Any:
@@ -290,8 +305,13 @@ def _build_state(m: _Machine) -> None:
     m.stack[-1] = m.folding.node(node)
 
 
-def _get(index: Callable[[_Machine], int]) -> Handler:
-    return lambda m: m.stack.append(m.memo[index(m)])
+def _get1(m: _Machine) -> None:
+    m.stack.append(m.memo[m.data[m.pos]])
+    m.pos += 1
+
+
+def _get4(m: _Machine) -> None:
+    m.stack.append(m.memo[m.unpack(_UINT4)])
 
 
 def _put(index: Callable[[_Machine], int]) -> Handler:
@@ -346,8 +366,8 @@ _HANDLERS: dict[int, Handler] = {
     ord("R"): _Machine.build,
     0x81: _Machine.build,
     ord("b"): _build_state,
-    ord("h"): _get(_Machine.uint1),
-    ord("j"): _get(_index4),
+    ord("h"): _get1,
+    ord("j"): _get4,
     ord("q"): _put(_Machine.uint1),
     ord("r"): _put(_index4),
     0x94: _memoize,
@@ -368,16 +388,18 @@ def read_pickle(
     machine = _Machine(data, allowed, folding or Folding())
     start = 0
     try:
-        while not machine.done:
-            start = machine.pos
-            machine.pos = start + 1
-            handler = _TABLE[data[start]]
-            if handler is None:
-                raise _unknown_opcode(data[start], start)
-            handler(machine)
+        while True:
             if len(machine.stack) > MAX_STACK:
                 raise ValueError("too many values on the stack")
-        return machine.pop()
+            for _ in range(_OPCODES_A_ROUND):
+                start = machine.pos
+                machine.pos = start + 1
+                handler = _TABLE[data[start]]
+                if handler is None:
+                    raise _unknown_opcode(data[start], start)
+                handler(machine)
+                if machine.done:
+                    return machine.pop()
     except _DAMAGE as error:
         reason = "it ends too early" if machine.pos >= len(data) else str(error) or "it is damaged"
         raise PickleRefused(

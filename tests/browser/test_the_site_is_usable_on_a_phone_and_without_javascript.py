@@ -30,7 +30,7 @@ def test_without_javascript_a_person_gets_from_the_list_to_the_order_form(visit,
     assert page.locator("h1").inner_text().startswith("Loss")
     page.get_by_role("link", name="Rollback…", exact=True).click()
     page.locator("#c-0-600").check()
-    page.get_by_role("button", name="Show the preview").click()
+    page.get_by_role("button", name="Show the effects").click()
     assert page.get_by_role("button", name="Roll back attempt 0 to step 600").is_visible()
 
 

@@ -77,6 +77,8 @@ def test_the_page_of_an_order_lists_every_effect_before_and_keeps_every_call(
     page = text(operator.get(at))
     assert "Drain gpu-a01: no job gets these nodes any more" in page
     assert "bar it from gpu-a01" in page
+    # The name under which the launcher takes the order on: another one would be refused.
+    assert '--acknowledge "slurm-$SLURM_JOB_ID"' in page
     assert engine.run_due() == 0  # not without being asked
 
     operator.post(f"{at}hand-over/")

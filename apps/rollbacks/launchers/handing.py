@@ -25,6 +25,8 @@ from apps.rollbacks.records import OrderInfo
 from apps.runs import store as runs
 from apps.runs.records import RunInfo
 
+UNWRITTEN = "rb-<number>"
+"""In the words of a dry run, where an order has no number yet."""
 _PURPOSE = b"lastgood: secrets of launchers"
 
 
@@ -204,7 +206,7 @@ def _errand(run: RunInfo, order: OrderInfo) -> Errand:
     return Errand(
         run=run.key,
         label=order.label,
-        mark=domain.mark(run.key, order.id, order.requested_at_ns),
+        mark=domain.mark(run.key, order.id, order.requested_at_ns) if order.id else UNWRITTEN,
         step=order.step,
         env=payload["env"],
         exclude_nodes=order.exclude_nodes,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 
 from apps.checkpoints.domain.codes import CheckpointFinding, Code, finding, named
@@ -21,13 +22,12 @@ _START, _END, _END_BYTES = b"PK\x03\x04", b"PK\x05\x06", 22
 def check(seen: Seen) -> None:
     """Every folder with shards, against its `.metadata`: sizes, coverage, times, and whether items
     begin and end where it says."""
+    inside: dict[str, dict[str, FileStat]] = defaultdict(dict)
+    for name, stat in seen.found.files.items():
+        parent, _, last = name.rpartition("/")
+        inside[parent][last] = stat
     for folder in folders_with_shards(seen.found.files):
-        prefix = f"{folder}/" if folder else ""
-        files = {
-            name[len(prefix) :]: stat
-            for name, stat in seen.found.files.items()
-            if name.startswith(prefix)
-        }
+        files = inside[folder]
         promised = None
         if files.get(MARKER, FileStat(0)).size:
             seen.findings += _newer(files)

@@ -7,7 +7,7 @@ the number of ranks: a rank with nothing to write writes nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from apps.checkpoints.domain.codes import Code, finding
 from apps.checkpoints.domain.layouts.base import FoundStep, Layout, Mark
@@ -42,7 +42,10 @@ def folders_with_shards(names: Iterable[str]) -> list[str]:
 
 def marked(found: FoundStep, source: Source) -> Mark:
     """Committed if every folder with shards has its `.metadata`, or one for each rank."""
-    bare = [name for name in folders_with_shards(found.files) if not _committed(found, name)]
+    split = (name.rpartition("/") for name in found.files)
+    of_ranks = {folder for folder, _, last in split if is_rank_marker(last)}
+    folders = folders_with_shards(found.files)
+    bare = [name for name in folders if not _committed(found, name, of_ranks)]
     if not bare:
         return Mark(True)
     where = f" in {', '.join(bare[:5])}" if bare != [""] else ""
@@ -53,14 +56,9 @@ def marked(found: FoundStep, source: Source) -> Mark:
     return Mark(False, (finding(Code.NO_COMMIT_MARKER, text),))
 
 
-def _committed(found: FoundStep, folder: str) -> bool:
+def _committed(found: FoundStep, folder: str, of_ranks: Container[str]) -> bool:
     marker = found.files.get(joined(folder, MARKER))
-    if marker is not None:
-        return marker.size > 0
-    return any(
-        parent == folder and is_rank_marker(last)
-        for parent, _, last in (name.rpartition("/") for name in found.files)
-    )
+    return folder in of_ranks if marker is None else marker.size > 0
 
 
 LAYOUT = Layout("dcp", holds_dcp, marked)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import secrets
+import threading
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -34,6 +35,8 @@ from apps.runs import store as runs
 WAIT_S = 10
 LOOK_S = 30.0
 _KEPT_S = 60
+_slots = threading.BoundedSemaphore(2)
+"""Looks a process waits for at once: each costs one of its threads, and pages need them too."""
 _BESIDE = ("deepspeed", "megatron", "nemo")
 """Layouts whose marker lies beside the folder of the step: the folder above is looked at."""
 
@@ -66,6 +69,16 @@ def look_now(run_id: int, known: CheckpointInfo, *, wait_s: int = WAIT_S) -> See
     if root is None:
         text = "it lies under no storage root, so nobody could look at it now"
         return Seen(Sight.UNKNOWN, text, asked=False)
+    if not _slots.acquire(blocking=False):
+        text = "others wait for looks at this moment, so nobody looked at it now: try again"
+        return Seen(Sight.UNKNOWN, text)
+    try:
+        return _asked(run_id, known, wait_s)
+    finally:
+        _slots.release()
+
+
+def _asked(run_id: int, known: CheckpointInfo, wait_s: int) -> Seen:
     token = secrets.token_urlsafe(16)
     enqueue(Job.CHECKPOINTS_LOOK, run_id, known.attempt, known.step, token)
     try:

@@ -44,7 +44,8 @@ def candidates(run_id: int, incident: IncidentInfo) -> list[Candidate]:
 
     About 22 statements, and up to 15 more for a run with restarts and rare saves, however many
     checkpoints, ranks and keys. Reads the newest 1,000 checkpoints and up to 9,000 steps of the
-    loss, at most 21,000 where saves are rare (15 ms for a run of 1,250 rows).
+    loss, at most 21,000 where saves are rare: 25 ms of CPU with 8 checkpoints, 115 ms with 1,000
+    of 513 files each.
     """
     return list(ranking(run_id, incident).candidates)
 

@@ -1,6 +1,7 @@
 """checkpoints.looking over real folders, and what an order makes of it."""
 
 import shutil
+import threading
 
 import pytest
 
@@ -79,6 +80,13 @@ def test_a_worker_that_does_not_answer_is_told(run_id, valkey):
     seen = looking.look_now(run_id, known(run_id), wait_s=1)
     assert (seen.sight, seen.asked) == (Sight.UNKNOWN, True)
     assert seen.words == "the storage worker did not answer within 1 s, so nobody looked at it now"
+
+
+def test_a_process_waits_for_few_looks_at_once(run_id, monkeypatch):
+    monkeypatch.setattr(looking, "_slots", threading.BoundedSemaphore(1))
+    looking._slots.acquire()
+    seen = looking.look_now(run_id, known(run_id))
+    assert (seen.sight, seen.words[:20]) == (Sight.UNKNOWN, "others wait for look")
 
 
 @pytest.fixture

@@ -81,3 +81,17 @@ def test_a_file_that_ends_early_is_bad():
     summing = Summing(found.entries)
     summing.feed(SHARD[: len(SHARD) // 2])
     assert summing.end()
+
+
+def test_each_archive_costs_one_read_and_too_many_are_left_alone():
+    asked = []
+
+    def read(start, length):
+        asked.append((start, length))
+        return SHARD[start : start + length]
+
+    archives = {e.at for e in sums(read, len(SHARD)).entries if e.name.endswith("data.pkl")}
+    assert len(asked) == len(archives) > 10
+    assert sums(read, len(SHARD), len(archives)).whole
+    few = sums(read, len(SHARD), len(archives) - 1)
+    assert (few.entries, few.whole) == ((), False)

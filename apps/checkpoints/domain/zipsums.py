@@ -16,6 +16,7 @@ from typing import Final
 
 MAX_DIRECTORY_BYTES: Final = 64 * 1024 * 1024
 MAX_ENTRIES: Final = 500_000
+TAIL_BYTES: Final = 64 * 1024
 _HEADER: Final = struct.Struct("<4s22xHH")
 """Of an entry: magic, 22 bytes that the directory repeats, length of name and of extra field."""
 
@@ -42,14 +43,19 @@ class Sums:
     whole: bool
 
 
-def sums(read: Read, size: int) -> Sums:
-    """The entries of all archives in a file, by place; none for what is no archive.
+def sums(read: Read, size: int, most_archives: int = MAX_ENTRIES) -> Sums:
+    """The entries of all archives in a file, by place; none for what is no archive, or for more
+    than `most_archives` of them.
 
-    Reads the directories only, from the end to the beginning. Raises what `read` raises.
+    Reads the directories only, from the end to the beginning: about one read of TAIL_BYTES for each
+    archive. Raises what `read` raises.
     """
     found: list[Entry] = []
-    end, plain = size, True
+    end, plain, archives = size, True, 0
     while end > 0 and len(found) < MAX_ENTRIES:
+        archives += 1
+        if archives > most_archives:
+            return Sums((), whole=False)
         entries = _last_archive(read, end)
         if not entries:
             break
@@ -143,6 +149,8 @@ class _Window(io.RawIOBase):
         self._read = read
         self._end = end
         self._at = 0
+        self._tail_at = max(0, end - TAIL_BYTES)
+        self._tail = b""
 
     def seekable(self) -> bool:
         return True
@@ -162,6 +170,15 @@ class _Window(io.RawIOBase):
         length = left if size < 0 else min(size, left)
         if length > MAX_DIRECTORY_BYTES:
             raise _TooLarge
-        data = self._read(self._at, length)
+        data = self._bytes(length)
         self._at += len(data)
         return data
+
+    def _bytes(self, length: int) -> bytes:
+        """What zipfile wants lies at the end nearly always: that is read once."""
+        if self._at < self._tail_at:
+            return self._read(self._at, length)
+        if not self._tail:
+            self._tail = self._read(self._tail_at, self._end - self._tail_at)
+        start = self._at - self._tail_at
+        return self._tail[start : start + length]

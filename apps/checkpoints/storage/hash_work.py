@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from apps.checkpoints.domain.reading import Unreadable, Vanished
-from apps.checkpoints.domain.zipsums import Summing, sums
+from apps.checkpoints.domain.zipsums import MAX_ENTRIES, Summing, sums
 from apps.checkpoints.storage.opening import Folder, opened
 from apps.checkpoints.storage.protocol import (
     Answer,
@@ -24,6 +24,8 @@ from apps.checkpoints.storage.protocol import (
 INTEGRITY = "integrity.json"
 MAX_INTEGRITY_BYTES = 16 * 1024 * 1024
 MAX_BAD = 5
+BUCKET_ARCHIVES = 500
+"""Each costs a request before the file is read: a shard of many small tensors would take hours."""
 CHUNK_BYTES = 8 * 1024 * 1024
 EVERY_S = 1.0
 
@@ -44,25 +46,32 @@ def run(ask: HashAsk, say: Say) -> None:
         say(Failed(error.strerror or str(error)))
         return
     done = _Counter(say)
-    chunk = _chunk(ask.target.bytes_s)
+    archives = BUCKET_ARCHIVES if ask.target.bucket else MAX_ENTRIES
+    how = _chunk(ask.target.bytes_s), archives
     said = _said(folder, ask.files)
     if said:
         say(SumsSeen(said))
     for name, size in ask.files.items():
         try:
-            say(_hashed(folder, name, size, chunk, done))
+            say(_hashed(folder, name, size, how, done))
         except (Vanished, Unreadable) as error:
             say(FileLost(name, error.message, isinstance(error, Vanished)))
 
 
-def _hashed(folder: Folder, name: str, size: int, chunk: int, done: _Counter) -> FileHashed:
-    """To the end of the file, wherever that is now; one byte more than expected shows growth."""
+def _hashed(
+    folder: Folder, name: str, size: int, how: tuple[int, int], done: _Counter
+) -> FileHashed:
+    """To the end of the file, wherever that is now; one byte more than expected shows growth.
+
+    how: bytes of one read, and of how many archives the own checksums are worth their reads.
+    """
+    chunk, archives = how
 
     def read(start: int, length: int) -> bytes:
         done.add(0)
         return folder.read(name, start, length)
 
-    own = sums(read, size)
+    own = sums(read, size, archives)
     summing = Summing(own.entries)
     digest, at = hashlib.sha256(), 0
     while at <= size:

@@ -15,7 +15,7 @@ from apps.checkpoints.records import CheckpointInfo
 from apps.incidents import store as incidents
 from apps.rollbacks import gather, store
 from apps.rollbacks.domain import order as document
-from apps.rollbacks.domain.branching import BranchPlan, Chosen, framework_of, plan
+from apps.rollbacks.domain.branching import FRAMEWORKS, BranchPlan, Chosen, framework_of, plan
 from apps.rollbacks.domain.lineage import Stretch, contains, past
 from apps.rollbacks.domain.state import OrderState
 from apps.rollbacks.records import OrderInfo, ResumePoint
@@ -93,8 +93,13 @@ def chosen_by(order: OrderInfo) -> Chosen:
 
 
 def framework(checkpoint: CheckpointInfo | None) -> str | None:
-    """Who wrote it, from the names of its files; None if it is not known any more."""
-    return None if checkpoint is None else _framework(checkpoint.path, checkpoint.packed_files)
+    """Who wrote it, from the names of its files, else as the registry has it; None if it is not
+    known any more."""
+    if checkpoint is None:
+        return None
+    found = _framework(checkpoint.path, checkpoint.packed_files)
+    known = checkpoint.framework
+    return known if found == "plain" and known in FRAMEWORKS else found
 
 
 @lru_cache(maxsize=64)

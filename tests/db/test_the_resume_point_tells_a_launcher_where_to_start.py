@@ -1,8 +1,11 @@
 import json
+from dataclasses import replace
 
 import pytest
 
-from apps.rollbacks import files, services
+from apps.checkpoints import store as checkpoints
+from apps.checkpoints.domain import inventory
+from apps.rollbacks import files, resume, services
 from apps.rollbacks.domain.order import verify
 from tests import rollback_story
 from tests.incident_samples import at
@@ -69,6 +72,15 @@ def test_an_order_is_signed_and_complete(incident, settings):
         },
         "warning": "",
     }
+
+
+def test_who_wrote_a_checkpoint_of_unknown_files_is_told_by_the_registry(incident):
+    known = checkpoints.get(incident.run_id, 0, 900)
+    unnamed = replace(known, path="/data/boom/900", packed_files=inventory.pack({}))
+    assert resume.framework(replace(unnamed, framework="orbax")) == "orbax"
+    assert resume.framework(replace(unnamed, framework="unknown")) == "plain"
+    assert resume.framework(replace(known, framework="orbax")) == "torchtitan"
+    assert resume.framework(None) is None
 
 
 def test_the_etag_changes_exactly_with_the_content(incident):

@@ -41,7 +41,8 @@ def main() -> None:
     folder = parser.parse_args().output_dir
     arguments = TrainingArguments(
         output_dir=folder, max_steps=100_000, per_device_train_batch_size=1, logging_steps=1,
-        save_steps=SAVE_EVERY, save_total_limit=4, learning_rate=3e-3, report_to=[],
+        save_steps=SAVE_EVERY, save_total_limit=int(os.environ.get("TOY_KEEPS", "2")),
+        learning_rate=3e-3, report_to=[],
         lr_scheduler_type="constant", disable_tqdm=True, use_cpu=True, dataloader_num_workers=0,
     )  # fmt: skip
     trainer = Trainer(

@@ -13,7 +13,10 @@ from tests.frameworks.conftest import Cluster
 
 pytestmark = pytest.mark.frameworks
 
-BREAKS_AT, DIES_AT = 260, 300
+BREAKS_AT, DIES_AT = 460, 500
+UNTIL = 540
+"""Far enough past the break for a verdict; the newest checkpoint by then is SAVED."""
+SAVED = 520
 LATER_NS = 600 * 10**9
 
 
@@ -36,7 +39,8 @@ def rolled_back(cluster):
 def test_hugging_face_trainer(stack, client, tmp_path):
     old = tmp_path / "out"
     cluster = Cluster(stack, "hf-toy", tmp_path, client, "hf_toy.py")
-    cluster.train("--output_dir", str(old), until_step=DIES_AT, TOY_BREAKS_AT=str(BREAKS_AT))
+    cluster.train("--output_dir", str(old), until_step=DIES_AT, TOY_BREAKS_AT=str(BREAKS_AT),
+                  TOY_KEEPS="20")  # fmt: skip
     cluster.send("--trainer-state", str(old))
     order = rolled_back(cluster)
     before, step = snapshot(old), order["step"]
@@ -47,11 +51,11 @@ def test_hugging_face_trainer(stack, client, tmp_path):
         return told["CKPT_BRANCH_DIR"], began
 
     assert start(step + 10) == (order["branch_dir"], step)
-    assert start(step + 190) == (order["branch_dir"], step)
+    assert start(UNTIL) == (order["branch_dir"], step)
     cluster.send("--trainer-state", order["branch_dir"], "--time-shift-ns", str(LATER_NS))
     followed = stack.get(f"runs/hf-toy/orders/{order['id']}")
     assert (followed["resumed_step"], followed["state"]) == (step + 1, "recovered")
-    assert start(step + 200) == (order["branch_dir"], step + 160)
+    assert start(UNTIL + 5) == (order["branch_dir"], SAVED)
     assert snapshot(old) == before
 
 
@@ -79,7 +83,7 @@ def test_a_loop_with_distributed_checkpoints(stack, client, tmp_path):
     assert start(step + 10) == (order["branch_dir"], step)
     followed = stack.get(f"runs/dcp-toy/orders/{order['id']}")
     assert (followed["resumed_step"], followed["state"]) == (step + 1, "resumed")
-    assert start(step + 190) == (order["branch_dir"], step)
-    assert start(step + 200) == (order["branch_dir"], step + 160)
+    assert start(UNTIL) == (order["branch_dir"], step)
+    assert start(UNTIL + 5) == (order["branch_dir"], SAVED)
     assert stack.get(f"runs/dcp-toy/orders/{order['id']}")["state"] == "recovered"
     assert snapshot(old) == before

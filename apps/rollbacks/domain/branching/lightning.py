@@ -11,7 +11,8 @@ LAST = "last.ckpt"
 def plan(chosen: Chosen) -> BranchPlan:
     """The file under its own name and as last.ckpt, so that first and later starts are the same.
 
-    Later saves get other names (last-v1.ckpt) or replace the link. Lightning 2.x.
+    Later saves get another name (last-v1.ckpt), so that none is written through the link. Seen with
+    Lightning 2.6.6, save_last True and "link".
     """
     links = linked(chosen)
     last = () if not links or chosen.name == LAST else ((LAST, chosen.uri),)

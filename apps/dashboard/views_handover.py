@@ -18,6 +18,7 @@ from apps.dashboard.access import actor, administering, may_administer, operatin
 from apps.rollbacks.domain.handover import Kind
 from apps.rollbacks.launchers import bindings, handing, kinds
 from apps.rollbacks.launchers.bindings import BindingAsked
+from apps.rollbacks.launchers.bindings_store import BindingInfo
 from apps.rollbacks.launchers.http import Access
 from apps.runs.records import RunInfo
 
@@ -121,12 +122,20 @@ def _page(
         "own_words": kinds.WORDS[own.kind] if own else "",
         "shared_words": kinds.WORDS[shared.kind] if shared else "",
         "project": project,
-        "automatic": request.POST.get("automatic") == "yes"
-        if error
-        else bool(found and found.automatic),
-        "enabled": request.POST.get("enabled") == "yes" if error else not found or found.enabled,
+        **(_ticks(request) if error else _said(found)),
         "error": error,
         "may_administer": may_administer(request),
     }
     status = int(getattr(error, "status", 400)) if error else 200
     return render(request, "rollbacks/launcher.html", context, status=status)
+
+
+def _ticks(request: HttpRequest) -> dict[str, bool]:
+    """As they were sent, beside a mistake."""
+    return {name: request.POST.get(name) == "yes" for name in ("automatic", "enabled")}
+
+
+def _said(found: BindingInfo | None) -> dict[str, bool]:
+    if found is None:
+        return {"automatic": False, "enabled": True}
+    return {"automatic": found.automatic, "enabled": found.enabled}

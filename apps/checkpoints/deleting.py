@@ -40,6 +40,8 @@ _NS = 1_000_000_000
 AGAIN_S = 600
 """When a deletion is tried again that the storage did not answer."""
 MAX_DUE = 200
+STEPS_TOLD = 100
+"""Steps that one row of the audit trail names; it counts all of them."""
 _PLANNED_AGAIN = (State.SPARED, State.TAKEN_BACK)
 
 GuardsOf = Callable[[int, int], Guards]
@@ -82,7 +84,7 @@ def plan_run(run: RunInfo, guards: Guards, now_ns: int) -> tuple[int, int]:
         retention_store.save([*fresh, *spared])
         if fresh:
             after = {
-                "steps": [one.step for one in fresh],
+                "steps": [one.step for one in fresh[:STEPS_TOLD]],
                 "bytes": sum(o.size_bytes for o in fresh),
             }
             what = many(len(fresh), "checkpoint")

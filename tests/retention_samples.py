@@ -20,13 +20,18 @@ SIZE = 1_000
 
 
 def run_with(
-    now_ns: int, steps: Sequence[int], *, key: str = "boat", project: str = "llm"
+    now_ns: int,
+    steps: Sequence[int],
+    *,
+    key: str = "boat",
+    project: str = "llm",
+    every_s: int = 3600,
 ) -> RunInfo:
-    """A run that saved these steps, an hour apart, the last one an hour ago."""
+    """A run that saved these steps, an hour (or every_s) apart, the last one so long ago."""
     run_id = runs.ensure_run(key)
-    runs.open_attempt(run_id, 0, now_ns - (len(steps) + 1) * HOUR_NS)
+    runs.open_attempt(run_id, 0, now_ns - (len(steps) + 1) * every_s * S)
     runs.note_progress(run_id, 0, Progress(project=project), timezone.now())
-    save(run_id, now_ns, steps)
+    save(run_id, now_ns, steps, every_s=every_s)
     return runs.run_by_id(run_id)
 
 
@@ -72,13 +77,15 @@ def _train(
     runs.note_progress(run_id, attempt, said, timezone.now())
 
 
-def save(run_id: int, now_ns: int, steps: Sequence[int], attempt: int = 0) -> None:
+def save(
+    run_id: int, now_ns: int, steps: Sequence[int], attempt: int = 0, *, every_s: int = 3_600
+) -> None:
     """Registers complete checkpoints of SIZE bytes."""
     seen = [
         CheckpointSeen(
             step=step,
             path=f"/data/boat/step-{step}",
-            saved_at_ns=now_ns - (len(steps) - place) * HOUR_NS,
+            saved_at_ns=now_ns - (len(steps) - place) * every_s * S,
             save_s=30.0,
             files={".metadata": 10, "__0_0.distcp": SIZE - 10},
         )

@@ -143,13 +143,18 @@ def _known(found: RunTime) -> dict[str, tuple[float, str]]:
 
 def _field(name: str, label: str, known: tuple[float, str] | None, sent: QueryDict) -> Field:
     typed = sent.get(name, "").strip()
-    if typed and typed != (f"{known[0]:.4g}" if known else ""):
+    if typed and typed != (_typed(known[0]) if known else ""):
         return Field(name, label, typed, "typed")
     if known is not None:
-        return Field(name, label, f"{known[0]:.4g}", known[1])
+        return Field(name, label, _typed(known[0]), known[1])
     if name in ASSUMED:
         return Field(name, label, f"{ASSUMED[name]:g}", "assumed: nothing was measured")
     return Field(name, label, "", "not known")
+
+
+def _typed(value: float) -> str:
+    """Four digits, as a person would type them: 50700, not 5.07e+04."""
+    return f"{float(f'{value:.4g}'):.15g}"
 
 
 def _number(text: str, where: str) -> float:
@@ -232,7 +237,7 @@ def planner(found: RunTime, sent: QueryDict) -> Planner:
     known = found.measured
     hosts = known.hosts or (max(1, (known.gpus or 8) // 8))
     size = (known.size_bytes or 0) / GB
-    values = {"size": f"{size:.4g}", "hosts": str(hosts)}
+    values = {"size": _typed(size), "hosts": str(hosts)}
     values |= {name: f"{value:g}" for name, value in CLUSTER.items()}
     typed = {name: sent.get(name, "").strip() for name in values}
     values |= {name: text for name, text in typed.items() if text}

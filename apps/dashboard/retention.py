@@ -243,6 +243,11 @@ def caption(found: Outlook) -> str:
     if found.rhythm is None:
         return "How the run saves is not known yet: only what lies there now is shown."
     rhythm, last = found.rhythm, found.days[-1]
+    if not last.number:
+        return (
+            f"The run saves every {duration(rhythm.every_s)}: more often in a day than is looked"
+            " ahead, so only what lies there now is shown."
+        )
     return (
         f"If the run goes on to save every {duration(rhythm.every_s)}: in {last.number} days"
         f" {last.kept} checkpoints lie there, the deleted ones of the last 24 hours among them"

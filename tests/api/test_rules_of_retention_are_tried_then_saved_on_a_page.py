@@ -33,6 +33,13 @@ def test_without_rules_the_page_says_that_everything_is_kept(operator, run):
     assert "deleting is off" in page
 
 
+def test_a_run_that_saves_every_few_seconds_gets_words_and_no_empty_figure(operator):
+    seconds = retention_samples.run_with(now_ns(), range(100, 1_100, 100), every_s=13)
+    page = operator.get(PAGE).content.decode()
+    assert seconds and "The run saves every 13 s: more often in a day than is looked ahead" in page
+    assert "In 0 days" not in page
+
+
 def test_rules_are_tried_on_what_is_there_and_nothing_is_saved(operator, run):
     page = operator.post(PAGE, {**LAST_THREE, "act": "try"}).content.decode()
     assert "You are trying rules" in page

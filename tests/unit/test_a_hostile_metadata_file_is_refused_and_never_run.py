@@ -4,8 +4,8 @@ import pickle
 import pytest
 
 from apps.checkpoints.domain.dcp_metadata import parse_metadata
-from apps.checkpoints.domain.pickle_reader import PickleRefused
 from apps.checkpoints.domain.verify import verify
+from apps.core.pickles import PickleRefused
 from tests import ckpt_samples
 
 

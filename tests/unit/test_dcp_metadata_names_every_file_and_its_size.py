@@ -1,7 +1,7 @@
 import pytest
 
 from apps.checkpoints.domain.dcp_metadata import parse_metadata
-from apps.checkpoints.domain.pickle_reader import PickleRefused
+from apps.core.pickles import PickleRefused
 from tests import ckpt_samples
 
 

@@ -5,8 +5,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from apps.checkpoints.domain.dcp_metadata import parse_metadata
-from apps.checkpoints.domain.pickle_reader import PickleRefused
 from apps.checkpoints.domain.verify import verify
+from apps.core.pickles import PickleRefused
 from tests import ckpt_samples
 
 _plain = st.recursive(

@@ -24,6 +24,7 @@ from apps.logs.domain.reading.segments import (
 from apps.logs.domain.triage.assemble import EventRow, assemble
 from apps.logs.domain.triage.case import AttemptFacts
 from apps.logs.domain.triage.classify import Taxonomy
+from apps.logs.domain.triage.flight_dump import Dump, read_dump
 from apps.logs.domain.triage.ranks import RankState, SlotKey, fold_lines, fold_placements
 from workers.tailer.logfile import Origin
 from workers.tailer.pathsources import PathSource, found_log
@@ -40,6 +41,8 @@ FILES = (
     "*.txt",
 )
 """Paths below the folder; a file is of the first that fits."""
+DUMPS = ("fr/_dump_{rank}", "fr_json/rank_{rank}.json")
+"""Paths of flight recorder dumps below the folder; JSON is read where there is nothing else."""
 SEEN_NS = 1_795_985_000_000_000_000
 """When the files are read, for lines without a time."""
 
@@ -91,6 +94,15 @@ def facts_of(folder: Path, taxonomy: Taxonomy) -> tuple[AttemptFacts, int]:
         rows += rows_of(one.node, parsed.lines)
         lines += len(columns)
     return assemble(rows, states.values(), taxonomy), lines
+
+
+def dumps_of(folder: Path) -> dict[int, Dump]:
+    """Global rank -> its flight recorder dump. Raises BadPayload if one cannot be read."""
+    for pattern in DUMPS:
+        found = {int(one.said["rank"]): one.path for one in find(parse(f"{folder}/{pattern}"))}
+        if found:
+            return {rank: read_dump(path.read_bytes(), rank) for rank, path in found.items()}
+    return {}
 
 
 def _parsed(one: CaseFile, *, alone: bool) -> ParsedSegment:

@@ -1,6 +1,7 @@
-"""`bench triage`: who failed first, from the log files of jobs whose answer is known.
+"""`bench triage`: who failed first, from the files of jobs whose answer is known.
 
---data: a folder of folders, each with the log files of one job and `truth.json`:
+--data: a folder of folders, each with the log files of one job, or the flight recorder dumps of its
+ranks (`fr/_dump_N`, `fr_json/rank_N.json`), and `truth.json`:
 {"first_failing_rank": rank, list of ranks or null, "answerable": true, ...}; else three recorded
 failures of two torchrun agents. --json FILE writes the answers: {case: {"rank", "host",
 "fault_class", "confidence"}}.
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ import orjson
 from apps.core.errors import AppError
 from apps.logs.domain.triage.classify import Taxonomy, taxonomy
 from apps.logs.domain.triage.first_failure import Verdict, first_failure
-from workers.benches.casefiles import facts_of
+from apps.logs.domain.triage.flight import FlightVerdict, judge
+from workers.benches.casefiles import dumps_of, facts_of
 from workers.benches.report import BenchOptions, BenchReport
 
 HIGH, MEDIUM = 0.8, 0.5
@@ -29,9 +31,10 @@ TRUTH = "truth.json"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What is said of one job. confidence: high, medium, low or none."""
+    """What is said of one job. rank: several if they stopped together, which only flight recorder
+    dumps show. confidence: high, medium, low or none."""
 
-    rank: int | None
+    rank: int | tuple[int, ...] | None
     host: str | None
     fault_class: str | None
     confidence: str
@@ -79,9 +82,12 @@ def _cases(data: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
 
 
 def answer_of(folder: Path, faults: Taxonomy) -> tuple[Answer, int]:
-    """The answer to the files of one job, and how many lines they have."""
+    """The answer to the files of one job, and how many lines they have. Dumps speak where lines
+    name no rank."""
     facts, lines = facts_of(folder, faults)
-    return _said(first_failure(facts, faults)), lines
+    said = _said(first_failure(facts, faults))
+    dumps = dumps_of(folder) if said.rank is None else {}
+    return _said_by_dumps(said, judge(dumps)) if dumps else said, lines
 
 
 def _said(verdict: Verdict | None) -> Answer:
@@ -89,27 +95,46 @@ def _said(verdict: Verdict | None) -> Answer:
         return Answer(None, None, None, "none")
     first = next(iter(verdict.suspects), None)
     rank, host = (first.rank, first.node) if first is not None else (None, None)
-    sure = verdict.confidence
-    word = "high" if sure >= HIGH else "medium" if sure >= MEDIUM else "low"
+    word = _word(verdict.confidence)
     return Answer(rank, host, verdict.fault.id, "none" if verdict.not_derivable else word)
+
+
+def _said_by_dumps(said: Answer, flight: FlightVerdict) -> Answer:
+    if not flight.ranks:
+        return said
+    rank = flight.ranks if len(flight.ranks) > 1 else flight.ranks[0]
+    return replace(said, rank=rank, confidence=_word(flight.confidence))
+
+
+def _word(confidence: float) -> str:
+    return "high" if confidence >= HIGH else "medium" if confidence >= MEDIUM else "low"
 
 
 def score(judged: list[tuple[Answer, dict[str, Any]]]) -> dict[str, int]:
     """Counts over jobs whose first rank can be known from their files, and over those where it
     cannot: there naming one is wrong."""
-    knowable = [(a, t) for a, t in judged if t["answerable"] is True and _ranks(t)]
+    knowable = [(a, t) for a, t in judged if _is_knowable(t["answerable"]) and _ranks(t)]
     others = [a for a, t in judged if not _ranks(t)]
     sure = ("high", "medium")
     return {
         "ranks_to_find": len(knowable),
-        "ranks_right": sum({a.rank} == _ranks(t) for a, t in knowable),
+        "ranks_right": sum(_is_right(a, t) for a, t in knowable),
         "ranks_wrong_and_sure": sum(
-            a.rank is not None and {a.rank} != _ranks(t) and a.confidence in sure
-            for a, t in knowable
+            a.rank is not None and not _is_right(a, t) and a.confidence in sure for a, t in knowable
         ),
         "not_to_find": len(others),
         "not_to_find_left_open": sum(a.rank is None for a in others),
     }
+
+
+def _is_knowable(said: bool | str) -> bool:
+    return said is True or str(said).startswith("ranks only")
+
+
+def _is_right(answer: Answer, truth: dict[str, Any]) -> bool:
+    """`accept`: what the files show where the truth is more than that."""
+    named = set(answer.rank) if isinstance(answer.rank, tuple) else {answer.rank}
+    return named in (_ranks(truth), set(truth.get("accept", ())))
 
 
 def _ranks(truth: dict[str, Any]) -> set[int]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any, NamedTuple
 
-from apps.checkpoints.domain.pickle_reader import Folding, Node, PickleRefused, read_pickle
+from apps.core.pickles import Expected, Folding, Node, read_pickle
 
 MAX_METADATA_BYTES = 256 * 1024 * 1024
 MAX_DIMENSIONS = 64
@@ -88,6 +88,14 @@ def allowed_global(module: str, name: str) -> bool:
     return f"{module}.{name}" in _ALLOWED
 
 
+_EXPECTED = Expected(
+    what="a DCP metadata file",
+    allowed=allowed_global,
+    if_cut="the file is cut or not a DCP metadata file; take an older checkpoint",
+    if_unsafe="do not load this checkpoint anywhere; find out who wrote it",
+)
+
+
 def parse_metadata(data: bytes, *, max_bytes: int = MAX_METADATA_BYTES) -> DcpMetadata:
     """The promises of a `.metadata` file, without importing torch and without running the pickle.
 
@@ -96,13 +104,13 @@ def parse_metadata(data: bytes, *, max_bytes: int = MAX_METADATA_BYTES) -> DcpMe
     file each, in memory about as much again for the whole.
     """
     if len(data) > max_bytes:
-        raise PickleRefused(f"{len(data)} bytes are more than the limit of {max_bytes}")
+        raise _EXPECTED.refuses(f"{len(data)} bytes are more than the limit of {max_bytes}")
     folding = _Sums(len(data) // MIN_BYTES_PER_CHUNK)
-    root = read_pickle(data, allowed_global, folding)
+    root = read_pickle(data, _EXPECTED, folding)
     try:
         return _interpret(_state(root, f"{_DCP}.metadata.Metadata"), folding)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise PickleRefused(f"the pickle is no DCP metadata: {error}") from error
+        raise _EXPECTED.refuses(f"the pickle is no DCP metadata: {error}") from error
 
 
 class _Tensor(NamedTuple):

@@ -10,9 +10,9 @@ from apps.checkpoints.domain.dcp_metadata import DcpMetadata, Item, parse_metada
 from apps.checkpoints.domain.headers import safetensors
 from apps.checkpoints.domain.headers.base import Seen
 from apps.checkpoints.domain.layouts.pytorch_dcp import MARKER, SHARD, folders_with_shards
-from apps.checkpoints.domain.pickle_reader import PickleRefused
 from apps.checkpoints.domain.reading import Part, Unreadable, Vanished
 from apps.checkpoints.domain.tree import FileStat, joined
+from apps.core.pickles import PickleRefused
 
 NEWER_NS = 2_000_000_000
 """A shard may be so much younger than its marker: the clocks of file servers differ."""

@@ -2,11 +2,12 @@
 
 A pickle is a program. `pickle.Unpickler` runs it even with a strict `find_class`: it calls what
 was found, sets attributes, and grows its memo to any index the file names. This reader knows only
-the opcodes that DCP's metadata can need, builds plain containers and inert nodes, and refuses
+the opcodes that files of data need, builds plain containers and inert nodes, and refuses
 everything else with its byte offset. Time grows linearly with the input. Memory need not: whoever
 reads may fold what was built into less at once, and only values that may be asked for again are
 remembered.
-Source of the opcodes: the standard library's `pickletools`. The allow list: `dcp_metadata`.
+Source of the opcodes: the standard library's `pickletools`. Each kind of file has its own allow
+list: an `Expected`.
 """
 
 from __future__ import annotations
@@ -37,14 +38,27 @@ _FLOAT = struct.Struct(">d")
 class PickleRefused(BadPayload):
     """The pickle is damaged or wants more than data. unsafe: it names something it may not name."""
 
-    def __init__(self, message: str, *, where: str = "", unsafe: bool = False) -> None:
-        hint = (
-            "do not load this checkpoint anywhere; find out who wrote it"
-            if unsafe
-            else "the file is cut or not a DCP metadata file; take an older checkpoint"
-        )
+    def __init__(self, message: str, *, hint: str, where: str = "", unsafe: bool = False) -> None:
         super().__init__(message, hint=hint, where=where)
         self.unsafe = unsafe
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The kind of file that is read. what: in words, with its article.
+
+    allowed(module, name): whether the pickle may name this. if_cut, if_unsafe: what to do.
+    """
+
+    what: str
+    allowed: Callable[[str, str], bool]
+    if_cut: str
+    if_unsafe: str
+
+    def refuses(self, message: str, *, where: str = "", unsafe: bool = False) -> PickleRefused:
+        """The error to raise."""
+        hint = self.if_unsafe if unsafe else self.if_cut
+        return PickleRefused(message, hint=hint, where=where, unsafe=unsafe)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,13 +99,13 @@ _KEYS = (Node, *_KEY_TYPES)
 
 class _Machine:
     __slots__ = (
-        *("allowed", "data", "done", "folding", "globals", "marks", "memo", "memoized", "pos"),
+        *("data", "done", "expected", "folding", "globals", "marks", "memo", "memoized", "pos"),
         *("stack", "wanted"),
     )
 
-    def __init__(self, data: bytes, allowed: Callable[[str, str], bool], folding: Folding) -> None:
+    def __init__(self, data: bytes, expected: Expected, folding: Folding) -> None:
         self.data = data
-        self.allowed = allowed
+        self.expected = expected
         self.folding = folding
         self.pos = 0
         self.stack: list[Any] = []
@@ -145,10 +159,10 @@ class _Machine:
         full = f"{module}.{name}"
         known = self.globals.get(full)
         if known is None:
-            if not self.allowed(module, name):
+            if not self.expected.allowed(module, name):
                 shown = full if len(full) <= 120 else f"{full[:120]}..."
-                raise PickleRefused(
-                    f"the pickle names {shown!r}, which is not part of a DCP metadata file",
+                raise self.expected.refuses(
+                    f"the pickle names {shown!r}, which is not part of {self.expected.what}",
                     where=f"byte {self.pos}",
                     unsafe=True,
                 )
@@ -376,16 +390,14 @@ _TABLE = [_HANDLERS.get(code) for code in range(256)]
 _DAMAGE = (IndexError, KeyError, TypeError, ValueError, struct.error)
 
 
-def read_pickle(
-    data: bytes, allowed: Callable[[str, str], bool], folding: Folding | None = None
-) -> Any:
+def read_pickle(data: bytes, expected: Expected, folding: Folding | None = None) -> Any:
     """The value the pickle describes: containers, numbers, text, `Global` and `Node`.
 
-    allowed(module, name): whether the pickle may name this. folding: what is made of nodes and
-    dictionaries while they are read. Raises PickleRefused for anything cut, unknown or not allowed,
-    and never any other error. Bytes after the end mark are ignored, as pickle.load ignores them.
+    folding: what is made of nodes and dictionaries while they are read. Raises PickleRefused for
+    anything cut, unknown or not allowed, and never any other error. Bytes after the end mark are
+    ignored, as pickle.load ignores them.
     """
-    machine = _Machine(data, allowed, folding or Folding())
+    machine = _Machine(data, expected, folding or Folding())
     start = 0
     try:
         while True:
@@ -396,22 +408,22 @@ def read_pickle(
                 machine.pos = start + 1
                 handler = _TABLE[data[start]]
                 if handler is None:
-                    raise _unknown_opcode(data[start], start)
+                    raise _unknown_opcode(expected, data[start], start)
                 handler(machine)
                 if machine.done:
                     return machine.pop()
     except _DAMAGE as error:
         reason = "it ends too early" if machine.pos >= len(data) else str(error) or "it is damaged"
-        raise PickleRefused(
+        raise expected.refuses(
             f"the pickle cannot be read: {reason}", where=f"byte {start}"
         ) from error
 
 
-def _unknown_opcode(code: int, start: int) -> PickleRefused:
+def _unknown_opcode(expected: Expected, code: int, start: int) -> PickleRefused:
     # INST and OBJ call what they name; persistent ids and extension codes reach outside the file.
     unsafe = chr(code) in "ioPQ" or code in (0x82, 0x83, 0x84, 0x92)
-    return PickleRefused(
-        f"opcode 0x{code:02x} does not occur in a DCP metadata file",
+    return expected.refuses(
+        f"opcode 0x{code:02x} does not occur in {expected.what}",
         where=f"byte {start}",
         unsafe=unsafe,
     )

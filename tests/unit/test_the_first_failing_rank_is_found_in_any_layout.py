@@ -6,7 +6,7 @@ import pytest
 
 from apps.core.errors import AppError
 from apps.logs.domain.triage.classify import taxonomy
-from tests.failure_cases import SAMPLES
+from tests.failure_cases import SAMPLES, recorded
 from workers.benches import triage
 from workers.benches.report import BenchOptions
 from workers.benches.triage import Answer, answer_of
@@ -58,7 +58,18 @@ def test_a_folder_of_jobs_is_judged_and_counted(tmp_path):
     assert report.figures["not_to_find_left_open"] == 1
 
 
-@pytest.mark.parametrize("data", [None, "empty"])
-def test_without_jobs_it_says_what_it_needs(tmp_path, data):
-    with pytest.raises(AppError, match=r"jobs whose answer|truth"):
-        triage.run(BenchOptions(data=tmp_path if data else None))
+def test_a_folder_without_jobs_is_refused(tmp_path):
+    with pytest.raises(AppError, match=r"no truth\.json"):
+        triage.run(BenchOptions(data=tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("run", "rank", "host", "fault_class"),
+    [
+        ("hang_r5", 5, "gpu-b02", "hang_no_error"),
+        ("exc_r6", 6, "gpu-b02", "dataloader_worker"),
+    ],
+)
+def test_the_log_folder_of_torchrun_needs_no_other_names(run, rank, host, fault_class):
+    found, _ = answer_of(recorded(run), taxonomy())
+    assert found == Answer(rank, host, fault_class, "high")

@@ -32,8 +32,11 @@ from workers.tailer.templates import Match, find, parse
 
 FILES = (
     "logs/{node}/attempt_{attempt}/{local_rank}/{channel}.log",
+    "torchrun/*/attempt_{attempt}/{local_rank}/{channel}.log",
+    "{node}/*/attempt_{attempt}/{local_rank}/{channel}.log",
     "rank_{rank}.log",
     "console_{node}.log",
+    "console-{node}.log",
     "agent_{node}.log",
     "var_log_pods_{node}_*.log",
     "slurm*.out",

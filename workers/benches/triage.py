@@ -2,8 +2,8 @@
 
 --data: a folder of folders, each with the log files of one job, or the flight recorder dumps of its
 ranks (`fr/_dump_N`, `fr_json/rank_N.json`), and `truth.json`:
-{"first_failing_rank": rank, list of ranks or null, "answerable": true, ...}; else three recorded
-failures of two torchrun agents. --json FILE writes the answers: {case: {"rank", "host",
+{"first_failing_rank": rank, list of ranks or null, "answerable": true, ...}; without it, a storm
+(triagestorm.py). --json FILE writes the answers: {case: {"rank", "host",
 "fault_class", "confidence"}}.
 """
 
@@ -21,6 +21,7 @@ from apps.core.errors import AppError
 from apps.logs.domain.triage.classify import Taxonomy, taxonomy
 from apps.logs.domain.triage.first_failure import Verdict, first_failure
 from apps.logs.domain.triage.flight import FlightVerdict, judge
+from workers.benches import triagestorm
 from workers.benches.casefiles import dumps_of, facts_of
 from workers.benches.report import BenchOptions, BenchReport
 
@@ -52,7 +53,7 @@ class Answer:
 def run(options: BenchOptions) -> BenchReport:
     """How many first ranks are right, how many answers are wrong and sure, lines a CPU second."""
     if options.data is None:
-        raise AppError("bench triage needs jobs whose answer is known", hint="--data FOLDER")
+        return triagestorm.run(options)
     known, faults = list(_cases(options.data)), taxonomy()
     faults.classify("the table of faults is read before the clock runs")
     started, lines = time.process_time(), 0

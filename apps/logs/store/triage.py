@@ -5,14 +5,39 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict
 
+from apps.core.sql import bigints, query
+from apps.logs.domain.reading.segments import CONSOLE
 from apps.logs.domain.triage.assemble import SKEW_NS, EventRow
 from apps.logs.domain.triage.ranks import RankState
 from apps.logs.domain.triage.settle import TriageState
-from apps.logs.models import Event, RankLog, Source, Triage
+from apps.logs.models import RankLog, Triage
 from apps.logs.store.reading import MAX_RANKS
 from apps.logs.store.states import state_of
 
 MAX_EVENTS = 10_000
+MAX_SAMPLED = 200_000
+FIRST_OF_A_CLASS = 3
+_COLUMNS = "time_ns, node, source_id, channel, seq, local_rank, rank, severity, text, message_at"
+_ALL = f"""
+    SELECT {_COLUMNS} FROM logs_event
+    WHERE run_id = %s AND attempt = %s AND time_ns >= %s ORDER BY time_ns DESC LIMIT %s
+"""  # noqa: S608 - names of this module only
+_SAMPLE = f"""
+    WITH numbered AS (
+        SELECT source_id, seq, row_number() OVER early AS at, count(*) OVER alike AS total,
+               channel = '{CONSOLE}' AND local_rank IS NULL AND rank IS NULL AS of_agent
+        FROM logs_event WHERE run_id = %s AND attempt = %s AND time_ns >= %s
+        WINDOW alike AS (PARTITION BY node, local_rank, rank, fault_class, severity),
+               early AS (alike ORDER BY time_ns, source_id, seq)
+    )
+    SELECT {_COLUMNS} FROM numbered JOIN logs_event USING (source_id, seq)
+    WHERE run_id = %s AND (at <= {FIRST_OF_A_CLASS} OR at = total OR of_agent)
+    ORDER BY at LIMIT %s
+"""  # noqa: S608 - names of this module only
+
+_NAMES = (
+    "SELECT source_id, name FROM logs_source WHERE run_id = %s AND source_id = ANY(%s::bigint[])"
+)
 
 
 def take_triage(run_id: int, attempt: int) -> TriageState | None:
@@ -54,30 +79,21 @@ def rank_states(run_id: int, attempt: int) -> list[RankState]:
 
 
 def event_rows(run_id: int, attempt: int, states: Iterable[RankState]) -> list[EventRow]:
-    """Warnings and errors since the job's last step (less the clock tolerance), newest MAX_EVENTS.
+    """Warnings and errors since the job's last step (less the clock tolerance).
+
+    All of them up to MAX_EVENTS. Of more, each process keeps the FIRST_OF_A_CLASS first lines and
+    the last of each fault class: the first to fail says little, and early, among thousands that
+    complain. Never more than MAX_SAMPLED: the first line of each class before any second one.
 
     -- uses ix_event_time and the primary key of sources
     """
     newest = max((s.progress_ns for s in states if s.progress_ns is not None), default=None)
-    rows = Event.objects.filter(run_id=run_id, attempt=attempt)
-    if newest is not None:
-        rows = rows.filter(time_ns__gte=newest - SKEW_NS)
+    since_ns = 0 if newest is None else newest - SKEW_NS
     # Tuples, not objects: an error storm brings thousands of rows.
-    found = rows.order_by("-time_ns").values_list(
-        "time_ns",
-        "node",
-        "source_id",
-        "channel",
-        "seq",
-        "local_rank",
-        "rank",
-        "severity",
-        "text",
-        "message_at",
-    )
-    events = list(found[:MAX_EVENTS])
-    files = Source.objects.filter(run_id=run_id, source_id__in={event[2] for event in events})
-    names = dict(files.values_list("source_id", "name"))
+    events = query(_ALL, [run_id, attempt, since_ns, MAX_EVENTS + 1])
+    if len(events) > MAX_EVENTS:
+        events = query(_SAMPLE, [run_id, attempt, since_ns, run_id, MAX_SAMPLED])
+    names = dict(query(_NAMES, [run_id, bigints({event[2] for event in events})]))
     return [
         EventRow(when, node, names.get(source, ""), channel, seq, local, rank, level, text[at:])
         for when, node, source, channel, seq, local, rank, level, text, at in events

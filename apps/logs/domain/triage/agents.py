@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 _SENT = re.compile(r"Sending process (\d+) closing signal (\w+)")
 _FAILED = re.compile(r"failed \(exitcode: (-?\d+)\) local_rank: (\d+) \(pid: (\d+)\)")
@@ -54,6 +54,15 @@ class AgentFacts:
     exits: tuple[Exit, ...]
     named_root: int | None
     stopped_by: int | None
+    _index: dict[tuple[str, int | None], int] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def __post_init__(self) -> None:
+        for at, found in enumerate(self.exits):
+            local = found.local_rank if found.rank is None else None
+            for key in (("rank", found.rank), ("pid", found.pid), ("local", local)):
+                self._index.setdefault(key, at)
 
     @property
     def failed(self) -> bool:
@@ -62,13 +71,9 @@ class AgentFacts:
 
     def exit_of(self, rank: int | None, local_rank: int | None, pid: int | None) -> Exit | None:
         """The end of one process, found by rank, pid or local rank; None if none is reported."""
-        for found in self.exits:
-            same_rank = rank is not None and found.rank == rank
-            same_pid = pid is not None and found.pid == pid
-            same_local = found.rank is None and pid is None and found.local_rank == local_rank
-            if same_rank or same_pid or same_local:
-                return found
-        return None
+        keys = (("rank", rank), ("pid", pid), ("local", local_rank if pid is None else None))
+        found = [self._index[key] for key in keys if key[1] is not None and key in self._index]
+        return self.exits[min(found)] if found else None
 
 
 def read_agent(node: str | None, lines: Sequence[AgentLine]) -> AgentFacts:

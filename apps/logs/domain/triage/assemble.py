@@ -111,11 +111,11 @@ class _Builder:
         """The finished case, ranks ascending."""
         agents = tuple(read_agent(n or None, lines) for n, lines in self.agent_lines.items())
         self.name_ranks(agents)
-        blocks = blocks_of(agents)
+        blocks, hosts = blocks_of(agents), _hosts_of(agents)
         ranks = {
             state.rank: RankFacts(
                 rank=state.rank,
-                node=state.node or self.host_of(agents, state.rank) or _node_of(blocks, state.rank),
+                node=state.node or hosts.get(state.rank) or _node_of(blocks, state.rank),
                 local_rank=state.local_rank,
                 pid=state.pid,
                 events=tuple(self.events.get(id(state), ())),
@@ -147,10 +147,15 @@ class _Builder:
             if state.rank is None and state.local_rank is not None:
                 state.rank = named.get((state.node, state.local_rank))
 
-    def host_of(self, agents: Sequence[AgentFacts], rank: int) -> str | None:
-        """The host that torchrun prints for a rank of a file without node."""
-        hosts = [e.host for agent in agents for e in agent.exits if e.rank == rank and e.host]
-        return hosts[0] if hosts else None
+
+def _hosts_of(agents: Sequence[AgentFacts]) -> dict[int, str]:
+    """rank -> the host that torchrun prints for it, for files without a node."""
+    found: dict[int, str] = {}
+    for agent in agents:
+        for ended in agent.exits:
+            if ended.rank is not None and ended.host:
+                found.setdefault(ended.rank, ended.host)
+    return found
 
 
 def _node_of(blocks: Blocks, rank: int) -> str | None:

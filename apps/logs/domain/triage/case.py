@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from apps.core.records import Evidence
 from apps.logs.domain.triage.agents import AgentFacts, Exit
@@ -73,12 +73,19 @@ class AttemptFacts:
     node_events: tuple[tuple[str | None, Event], ...] = ()
     job_events: tuple[Event, ...] = ()
     world_size: int | None = None
+    _by_node: dict[str | None, AgentFacts] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def __post_init__(self) -> None:
+        for agent in self.agents:
+            self._by_node.setdefault(agent.node, agent)
 
     def agent_of(self, rank: RankFacts) -> AgentFacts | None:
         """The agent of this rank's node, or one without a node that reports on the rank."""
-        for agent in self.agents:
-            if agent.node == rank.node:
-                return agent
+        own = self._by_node.get(rank.node)
+        if own is not None or None not in self._by_node:
+            return own
         for agent in self.agents:
             if agent.node is None and agent.exit_of(rank.rank, None, rank.pid) is not None:
                 return agent

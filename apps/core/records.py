@@ -84,7 +84,12 @@ class CheckpointSeen:
 
 @dataclass(frozen=True, slots=True)
 class NodeEvent:
-    """Something that happened to a node (Xid, drain, thermal...)."""
+    """Something that happened to a node (Xid, drain, thermal...).
+
+    source: who says so; several that say the same are joined by ", ". raw: their own words, cut.
+    ended_ns: when it was over, None for what has no duration or goes on.
+    key: what the source calls this event; without one its words tell it from others.
+    """
 
     node: str
     time_ns: int
@@ -92,6 +97,10 @@ class NodeEvent:
     severity: str
     message: str
     device: str | None = None
+    source: str = "api"
+    raw: str = ""
+    ended_ns: int | None = None
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)

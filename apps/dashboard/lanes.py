@@ -11,6 +11,7 @@ from apps.checkpoints.records import CheckpointInfo
 from apps.core.records import Finding, FindingSeverity, NodeEvent
 from apps.dashboard.curves import Curve, step_to_time_ms, time_to_step
 from apps.incidents.domain.correlate import SCRIPT_ALERT
+from apps.nodes.domain.telling import said
 from apps.runs.records import AttemptInfo
 
 _TONE = {
@@ -141,7 +142,7 @@ def node_lane(clock: Clock, events: Sequence[NodeEvent]) -> dict[str, Any]:
             clock.of_time(e.time_ns),
             "square",
             "critical" if e.severity in ("error", "critical", "fatal") else "warn",
-            f"{e.node}: {e.kind} {e.message}",
+            said(e),
         )
         for e in events
     ]

@@ -4,6 +4,7 @@ from django.urls import path
 
 from apps.ingest import views
 from apps.ingest.dispatch import post_to
+from apps.ingest.nodes import views as nodes
 
 urlpatterns = [
     path("runs/<str:key>/launches", post_to(views.launches)),
@@ -15,5 +16,6 @@ urlpatterns = [
     path("runs/<str:key>/metrics", post_to(views.run_door("metrics"))),
     path("runs/<str:key>/checkpoints", post_to(views.run_door("checkpoints"))),
     path("runs/<str:key>/mirror", post_to(views.mirror)),
-    path("nodes/events", post_to(views.node_events)),
+    path("nodes/events", post_to(nodes.node_events)),
+    path("nodes/alertmanager", post_to(nodes.alertmanager)),
 ]

@@ -193,9 +193,16 @@ def run_id_of(key: str) -> int:
     return runs_store.ensure_run(runs.check_key(key))
 
 
-def _take(request: HttpRequest, actor: Actor, endpoint: str, key: str) -> HttpResponse:
-    encoding = encoding_of(request)
-    body = body_of(request, settings.INGEST_MAX_BODY_BYTES)
+def accept_body(
+    request: HttpRequest,
+    actor: Actor,
+    endpoint: str,
+    body: bytes,
+    *,
+    key: str = "",
+    encoding: str = "identity",
+) -> str:
+    """Takes a body, of the run `key` or of none; its batch id, once it is durable."""
     given = request.headers.get("X-Batch-Id")
     envelope = Envelope(
         version=1,
@@ -209,7 +216,7 @@ def _take(request: HttpRequest, actor: Actor, endpoint: str, key: str) -> HttpRe
         body=body,
     )
     services.accept(envelope, sender=actor)
-    return json_response({"batch": envelope.batch_id}, 202)
+    return envelope.batch_id
 
 
 def run_door(endpoint: str) -> View:
@@ -217,12 +224,9 @@ def run_door(endpoint: str) -> View:
 
     @door
     def view(request: HttpRequest, actor: Actor, key: str) -> HttpResponse:
-        return _take(request, actor, endpoint, key)
+        encoding = encoding_of(request)
+        body = body_of(request, settings.INGEST_MAX_BODY_BYTES)
+        batch = accept_body(request, actor, endpoint, body, key=key, encoding=encoding)
+        return json_response({"batch": batch}, 202)
 
     return view
-
-
-@door
-def node_events(request: HttpRequest, actor: Actor) -> HttpResponse:
-    """Events of nodes, which belong to no run."""
-    return _take(request, actor, "nodes", "")

@@ -12,12 +12,13 @@ from django.db import transaction
 from apps.checkpoints.services import record as record_checkpoints
 from apps.core.errors import AppError, BadPayload
 from apps.core.grid import job_of, names_of, steps_of, times_of
-from apps.core.records import CheckpointSeen, MetricRow, NodeEvent
+from apps.core.records import CheckpointSeen, MetricRow
 from apps.ingest.checkpoints.parse import CheckpointBatch
 from apps.ingest.checkpoints.said import add_said, take
 from apps.ingest.envelope import Envelope
 from apps.ingest.logs.parse import LogBatch
 from apps.ingest.metrics.parse import MetricBatch, check_names
+from apps.ingest.nodes.parse import NodeBatch
 from apps.ingest.wandb import extras_store
 from apps.ingest.wandb.parse import ConsoleLine, SystemSample
 from apps.logs import store as logs
@@ -272,7 +273,7 @@ def write_checkpoints(envelope: Envelope, batch: CheckpointBatch) -> Written:
     return Written(frozenset({attempt}), counts)
 
 
-def write_nodes(envelope: Envelope, batch: tuple[NodeEvent, ...]) -> Written:
+def write_nodes(envelope: Envelope, batch: NodeBatch) -> Written:
     """What happened to nodes."""
-    nodes.record(batch)
-    return Written(frozenset(), {"node_events": len(batch)})
+    nodes.record(batch.events)
+    return Written(frozenset(), {"node_events": len(batch.events), **batch.left_out})

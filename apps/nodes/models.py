@@ -23,3 +23,6 @@ class NodeEventRow(models.Model):
     severity = models.CharField(max_length=16)
     message = models.TextField()
     device = models.CharField(max_length=128, null=True)
+    source = models.CharField(max_length=32, db_default="api")
+    raw = models.TextField(db_default="")
+    ended_ns = models.BigIntegerField(null=True)

@@ -17,26 +17,41 @@ def ensure(names: Sequence[str]) -> None:
 
 
 def _digest(event: NodeEvent) -> str:
-    text = f"{event.kind}\0{event.message}\0{event.device or ''}"
+    own = f"{event.kind}\0{event.message}\0{event.device or ''}"
+    text = f"{event.source}\0{event.key}" if event.key else own
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def record(events: Sequence[NodeEvent]) -> None:
-    """Adds events; one already known changes nothing."""
-    ensure([event.node for event in events])
-    rows = (
-        NodeEventRow(
-            node=event.node,
-            time_ns=event.time_ns,
-            digest=_digest(event),
-            kind=event.kind,
-            severity=event.severity,
-            message=event.message,
-            device=event.device,
-        )
-        for event in events
+def _row(event: NodeEvent) -> NodeEventRow:
+    return NodeEventRow(
+        node=event.node,
+        time_ns=event.time_ns,
+        digest=_digest(event),
+        kind=event.kind,
+        severity=event.severity,
+        message=event.message,
+        device=event.device,
+        source=event.source,
+        raw=event.raw,
+        ended_ns=event.ended_ns,
     )
+
+
+def record(events: Sequence[NodeEvent]) -> None:
+    """Adds events; one already known changes nothing, except that it may have ended since.
+
+    What has ended stays so: an older delivery that comes late opens nothing again.
+    """
+    ensure([event.node for event in events])
+    rows = [_row(event) for event in events]
     NodeEventRow.objects.bulk_create(rows, ignore_conflicts=True)
+    ended = {row.pk: row for row in rows if row.ended_ns is not None}
+    NodeEventRow.objects.bulk_create(
+        ended.values(),
+        update_conflicts=True,
+        unique_fields=["node", "time_ns", "digest"],
+        update_fields=["ended_ns"],
+    )
 
 
 def events(names: Sequence[str], from_ns: int, to_ns: int, limit: int = 500) -> list[NodeEvent]:
@@ -52,6 +67,9 @@ def events(names: Sequence[str], from_ns: int, to_ns: int, limit: int = 500) -> 
             severity=row.severity,
             message=row.message,
             device=row.device,
+            source=row.source,
+            raw=row.raw,
+            ended_ns=row.ended_ns,
         )
         for row in rows[:limit]
     ]

@@ -12,6 +12,7 @@ from apps.incidents.domain.similar import similar
 from apps.incidents.domain.timeline import Happening, compose
 from apps.logs import store as logs
 from apps.nodes import store as nodes
+from apps.nodes.domain.telling import said
 from apps.rollbacks import cards, services, store
 from apps.rollbacks.records import Account, OrderInfo
 from apps.runs import store as runs
@@ -73,9 +74,7 @@ def _saves(run: RunInfo, incident: IncidentInfo) -> list[Happening]:
 
 
 def _nodes(events: Sequence[NodeEvent]) -> list[Happening]:
-    return [
-        Happening(e.time_ns, "node", f"{e.node}: {e.kind} {e.message}", node=e.node) for e in events
-    ]
+    return [Happening(e.time_ns, "node", said(e), node=e.node) for e in events]
 
 
 def _orders(orders: Sequence[OrderInfo]) -> list[Happening]:

@@ -96,6 +96,7 @@ def test_times_are_shifted_and_metadata_is_unpacked():
 
 
 def test_words_of_a_node_event_fit_their_columns():
-    (event,) = parse_nodes(nodes(kind="k" * 99, severity="s" * 99, device="d" * 999, message="\0"))
+    long = nodes(kind="k" * 99, severity="s" * 99, device="d" * 999, message="\0")
+    (event,) = parse_nodes(long).events
     assert (len(event.kind), len(event.severity), len(event.device)) == (64, 16, 128)
     assert event.message == "\ufffd"

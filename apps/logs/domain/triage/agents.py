@@ -9,7 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
+NS = 1_000_000_000
+FIRST_BY_NS = 10 * NS
 _SENT = re.compile(r"Sending process (\d+) closing signal (\w+)")
 _FAILED = re.compile(r"failed \(exitcode: (-?\d+)\) local_rank: (\d+) \(pid: (\d+)\)")
 _RANK = re.compile(r"\brank\s*: (\d+) \(local_rank: (\d+)\)")
@@ -17,6 +20,7 @@ _CODE = re.compile(r"\bexitcode\s*: (-?\d+)\s*\(pid: (\d+)\)")
 _STOPPED = re.compile(r"got signal: (\d+)|Received (?:Signals\.)?(\w+) death signal")
 _SIGNALS = {"SIGINT": 2, "SIGTERM": 15, "SIGHUP": 1, "SIGQUIT": 3}
 _HOST = re.compile(r"^\s*host\s*: (\S+)")
+_TIME = re.compile(r"^\s*time\s*: (\d{4}-\d\d-\d\d_\d\d:\d\d:\d\d)\s*$")
 _ROOT = "Root Cause (first observed failure)"
 
 
@@ -30,7 +34,10 @@ class AgentLine:
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """How a process ended. code: negative = killed by that signal. host: as torchrun names it."""
+    """How a process ended. code: negative = killed by that signal. host: as torchrun names it.
+
+    told_ns: when, by its summary: whole seconds of the agent's local time, good for differences.
+    """
 
     rank: int | None
     local_rank: int | None
@@ -39,6 +46,7 @@ class Exit:
     time_ns: int
     text: str
     host: str | None = None
+    told_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +108,7 @@ class _Reader:
         self.stopped_by: int | None = None
         self.block: tuple[int, int] | None = None
         self.host: str | None = None
+        self.told_ns: int | None = None
         self.in_root = False
 
     def read(self, line: AgentLine) -> None:
@@ -125,6 +134,9 @@ class _Reader:
         host = _HOST.search(line.text)
         if host is not None:
             self.host = host[1]
+        told = _TIME.match(line.text)
+        if told is not None:
+            self.told_ns = _told_ns(told[1])
         rank = _RANK.search(line.text)
         if rank is not None:
             self.block = (int(rank[1]), int(rank[2]))
@@ -148,4 +160,29 @@ class _Reader:
             time_ns=before.time_ns if before else line.time_ns,
             text=before.text if before else line.text.strip(),
             host=self.host if rank is not None else (before.host if before else None),
+            told_ns=self.told_ns if rank is not None else None,
         )
+
+
+def _told_ns(text: str) -> int | None:
+    """Nanoseconds since the epoch as if the clock were in UTC; None for no real date."""
+    try:
+        return int(datetime.strptime(f"{text}Z", "%Y-%m-%d_%H:%M:%S%z").timestamp()) * NS
+    except ValueError:
+        return None
+
+
+def first_to_end(agents: Sequence[AgentFacts]) -> Exit | None:
+    """The rank that failed by itself FIRST_BY_NS or more before any other, by the summaries.
+
+    Closer ones cannot be ordered: each agent notices late, by its own clock, in whole seconds.
+    """
+    told = sorted(
+        (ended.told_ns, ended.rank, ended)
+        for agent in agents
+        for ended in agent.exits
+        if ended.told_ns is not None and ended.rank is not None and ended.code not in (0, -15, -2)
+    )
+    if len(told) < 2 or told[1][0] - told[0][0] < FIRST_BY_NS:
+        return None
+    return told[0][2]

@@ -9,6 +9,7 @@ from apps.logs.domain.reading.lines import CONSOLE, TEE
 from apps.logs.domain.triage.agents import AgentFacts, AgentLine, read_agent
 from apps.logs.domain.triage.case import AttemptFacts, RankFacts
 from apps.logs.domain.triage.classify import Taxonomy
+from apps.logs.domain.triage.named import Speakers
 from apps.logs.domain.triage.placing import Blocks, blocks_of
 from apps.logs.domain.triage.ranks import RankState, slot_of
 from apps.logs.domain.triage.roots import Event
@@ -72,6 +73,7 @@ class _Builder:
         self.agent_lines: dict[str, list[AgentLine]] = {}
         self.node_events: list[tuple[str | None, Event]] = []
         self.job_events: list[Event] = []
+        self.speakers = Speakers()
 
     def take(self, rows: Sequence[EventRow], taxonomy: Taxonomy) -> None:
         """Sort the rows by whom they belong to."""
@@ -83,7 +85,9 @@ class _Builder:
             slot = slot_of(row.local_rank, row.rank)
             if slot is not None:
                 self.of_rank(row, slot, event)
-            elif row.channel == CONSOLE:
+                continue
+            self.speakers.take(row.node, event)
+            if row.channel == CONSOLE:
                 lines = self.agent_lines.setdefault(row.node, [])
                 lines.append(AgentLine(row.time_ns, row.message))
                 self.job_events.append(event)
@@ -126,6 +130,8 @@ class _Builder:
             for state in sorted(self.states, key=lambda s: s.lines + s.copies)
             if state.rank is not None
         }
+        for found in self.speakers.facts(set(ranks)):
+            ranks[found.rank] = found
         sizes = [state.world_size for state in self.states if state.world_size]
         return AttemptFacts(
             ranks=tuple(ranks[rank] for rank in sorted(ranks)),

@@ -77,6 +77,20 @@ class FaultClass:
     regexes: tuple[re.Pattern[str], ...]
 
 
+UNKNOWN = FaultClass(
+    id="unknown",
+    title="Unknown",
+    layer="process",
+    role="symptom",
+    blame="unknown",
+    match_priority=0,
+    specificity=0,
+    action="read the last lines of every rank",
+    literals=(),
+    regexes=(),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class _Shape:
     """What messages that differ in their digits have in common.

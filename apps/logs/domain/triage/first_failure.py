@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from apps.core.records import Evidence, Suspect
-from apps.logs.domain.triage.agents import Exit
+from apps.logs.domain.triage.agents import Exit, first_to_end
 from apps.logs.domain.triage.case import MAX_QUOTED_CHARS, AttemptFacts, RankFacts
-from apps.logs.domain.triage.classify import FaultClass, Taxonomy
+from apps.logs.domain.triage.classify import UNKNOWN, FaultClass, Taxonomy
+from apps.logs.domain.triage.named import blamed_peer
 from apps.logs.domain.triage.quiet import Quiet, quiet_ranks
 from apps.logs.domain.triage.roots import Event, Root, root_of
 
@@ -23,20 +24,11 @@ MAX_VICTIM_LINES = 4
 MIN_CONFIRMING_RANKS = 3
 SIGNAL_CLASSES = {-9: "exit_sigkill", -11: "exit_sigsegv", -7: "exit_sigbus", -6: "exit_sigabrt"}
 ORDINARY_CODES = frozenset({0, 1, -15, -2, 130, 143})
+ONLY_NAMED = 0.45
+"""Of a rank whose own lines are not known (the number may be of a group), or of one that complains
+of communication while nothing is known of any peer."""
 TIMEOUT_CLASSES = frozenset({"gloo_timeout", "nccl_watchdog_timeout", "nccl_watchdog_exception"})
 SCHEDULER_CLASSES = frozenset({"slurm_time_limit"})
-UNKNOWN = FaultClass(
-    id="unknown",
-    title="Unknown",
-    layer="process",
-    role="symptom",
-    blame="unknown",
-    match_priority=0,
-    specificity=0,
-    action="read the last lines of every rank",
-    literals=(),
-    regexes=(),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +113,9 @@ class _Rule:
             return self.of_job(job_event)
         timeouts = sum(root.fault.id in TIMEOUT_CLASSES for root in self.roots.values())
         quiet = quiet_ranks(self.facts, timeouts=timeouts)
-        return self.of_quiet(quiet) if quiet is not None else self.not_derivable()
+        if quiet is not None:
+            return self.of_quiet(quiet)
+        return self.of_named() or self.not_derivable()
 
     def has_failed(self, unplaced: bool) -> bool:
         """Whether there is anything to explain. unplaced: a cause that names no rank."""
@@ -192,6 +186,10 @@ class _Rule:
     def of_one(self, found: _Candidate) -> Verdict:
         """Exactly one rank may have started it."""
         confidence = 0.9 if found.fault.role == "cause" else 0.8
+        fault, unheard = found.fault, found.rank.last_ns is None and found.rank.events
+        waits = fault.role == "either" and fault.layer in ("comm", "network")
+        if unheard or (waits and len(self.facts.ranks) == 1):
+            confidence = ONLY_NAMED
         return self.answer([(found, confidence)])
 
     def of_several(self) -> Verdict:
@@ -249,15 +247,30 @@ class _Rule:
         ]
         return self.answer([(c, confidence) for c in found])
 
-    def of_node(self, node: str | None, event: Event) -> Verdict:
+    def of_named(self) -> Verdict | None:
+        """A machine that lines name; else, if no rank says why, the one that ended long before."""
+        peer = blamed_peer(self.facts)
+        if peer is not None:
+            return self.of_node(peer.node, peer.event, peer.confidence)
+        ended = None if self.roots else first_to_end(self.facts.agents)
+        if ended is None or ended.rank is None:
+            return None
+        known = {rank.rank: rank for rank in self.facts.ranks}
+        unheard = RankFacts(ended.rank, ended.host, ended.local_rank, ended.pid, (), None, None, "")
+        rank = known.get(ended.rank, unheard)
+        fault = self.taxonomy.classes.get(SIGNAL_CLASSES.get(ended.code, ""), UNKNOWN)
+        evidence = (rank.note(f"exit code {ended.code}: {ended.text}", time_ns=ended.time_ns),)
+        return self.answer([(_Candidate(rank, fault, ended.time_ns, evidence), ONLY_NAMED)])
+
+    def of_node(self, node: str | None, event: Event, confidence: float = 0.7) -> Verdict:
         """A node (kernel, scheduler) says why."""
         fault = event.fault or UNKNOWN
         blamed = None if fault.blame == "scheduler" else node
         evidence = Evidence(event.text.strip()[:MAX_QUOTED_CHARS], event.time_ns, node=node)
-        suspect = Suspect(None, blamed, fault.id, 0.7, (evidence,))
+        suspect = Suspect(None, blamed, fault.id, confidence, (evidence,))
         return Verdict(
             fault=fault,
-            confidence=0.7,
+            confidence=confidence,
             not_derivable=False,
             confirmed=self.confirmed(),
             suspects=(suspect,) if blamed is not None else (),

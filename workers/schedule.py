@@ -93,6 +93,11 @@ SCHEDULE = (
         "learns which messages good runs say too; they would not be marked ordinary",
     ),
     Periodic(
+        Job.LOGS_DUMPS,
+        15.0,
+        "judges flight recorder dumps; they would stay without a verdict",
+    ),
+    Periodic(
         Job.LOGS_EXPIRE,
         600.0,
         "deletes log lines beyond what their project keeps",

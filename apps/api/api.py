@@ -12,6 +12,7 @@ from apps.api.checkpoints import router as checkpoints
 from apps.api.clocks import router as clocks
 from apps.api.detectors import router as detectors
 from apps.api.evaluations import router as evaluations
+from apps.api.flight import router as flight
 from apps.api.handovers import router as handovers
 from apps.api.incident_acts import router as incident_acts
 from apps.api.incidents import router as incidents
@@ -65,6 +66,7 @@ api.add_router("", alerts, tags=["alerts"])
 api.add_router("", incidents, tags=["incidents"])
 api.add_router("", incident_acts, tags=["incidents"])
 api.add_router("", candidates, tags=["rollback"])
+api.add_router("", flight, tags=["incidents"])
 api.add_router("", handovers, tags=["rollback"])
 api.add_router("", kept, tags=["logs"])
 api.add_router("", checkpoints, tags=["checkpoints"])

@@ -25,6 +25,7 @@ class Job(StrEnum):
     EVALUATIONS_PLAN = "evaluations.plan"
     EVALUATIONS_WORK = "evaluations.work"
     INGEST_FORGET = "ingest.forget"
+    LOGS_DUMPS = "logs.dumps"
     LOGS_EXPIRE = "logs.expire"
     LOGS_MEASURE = "logs.measure"
     LOGS_LEARN = "logs.learn"

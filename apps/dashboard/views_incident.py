@@ -28,6 +28,7 @@ from apps.dashboard.patterns import news_of
 from apps.dashboard.views import with_keys
 from apps.incidents import store
 from apps.incidents.domain.summary import TELLING
+from apps.logs import flight
 from apps.rollbacks import exporting
 
 PAGE = 50
@@ -74,6 +75,11 @@ def incident(request: HttpRequest, number: int) -> HttpResponse:
         "span": told.window,
         "told": alerts.told(told.incident),
         "news": news_of(told.run.id, told.incident.attempt, told.incident.onset_time_ns),
+        "flight": flight.answer(
+            told.run.id,
+            told.incident.attempt,
+            store.failed_rank(told.run.id, told.incident.attempt),
+        ),
         "fixed": True,
         "deck_url": deck,
         "series_url": reverse("series", args=[told.run.key]),

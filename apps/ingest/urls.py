@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from apps.ingest import views
+from apps.ingest import flight, views
 from apps.ingest.dispatch import post_to
 from apps.ingest.nodes import views as nodes
 
@@ -15,6 +15,7 @@ urlpatterns = [
     path("runs/<str:key>/rows", post_to(views.run_door("rows"))),
     path("runs/<str:key>/metrics", post_to(views.run_door("metrics"))),
     path("runs/<str:key>/checkpoints", post_to(views.run_door("checkpoints"))),
+    path("runs/<str:key>/flight-recorder", post_to(flight.flight_recorder)),
     path("runs/<str:key>/mirror", post_to(views.mirror)),
     path("nodes/events", post_to(nodes.node_events)),
     path("nodes/alertmanager", post_to(nodes.alertmanager)),

@@ -334,3 +334,48 @@ class JudgedAttempt(models.Model):
     pk = models.CompositePrimaryKey("run_id", "attempt")
     run_id = models.BigIntegerField()
     attempt = models.IntegerField()
+
+
+class FlightGroup(models.Model):
+    """A process group that an unfinished operation of an attempt names; its name and its size are
+    its key. ranks: int32, little-endian, zstd."""
+
+    pk = models.CompositePrimaryKey("run_id", "attempt", "name", "size")
+    run_id = models.BigIntegerField()
+    attempt = models.IntegerField()
+    name = models.CharField(max_length=120)
+    size = models.IntegerField()
+    title = models.CharField(max_length=120)
+    ranks = models.BinaryField()
+
+
+class FlightDump(models.Model):
+    """What one rank had enqueued (domain/triage/flight_dump.py: Dump). body: msgpack, zstd.
+    digest: sha256 of the dump as it came."""
+
+    pk = models.CompositePrimaryKey("run_id", "attempt", "rank")
+    run_id = models.BigIntegerField()
+    attempt = models.IntegerField()
+    rank = models.IntegerField()
+    digest = models.BinaryField()
+    body = models.BinaryField()
+
+
+class FlightRecord(models.Model):
+    """The verdict on the dumps of an attempt. dirty: dumps came since. verdict: FlightVerdict as
+    JSON, NULL before the first. dumps: how many ranks sent one. changed_ns: when the last came."""
+
+    pk = models.CompositePrimaryKey("run_id", "attempt")
+    run_id = models.BigIntegerField()
+    attempt = models.IntegerField()
+    dirty = models.BooleanField(default=True)
+    dumps = models.IntegerField(default=0)
+    changed_ns = models.BigIntegerField()
+    verdict = models.JSONField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(
+                "run_id", "attempt", name="ix_flight_dirty", condition=models.Q(dirty=True)
+            )
+        ]

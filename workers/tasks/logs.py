@@ -9,10 +9,11 @@ from apps.core.clock import now_ns
 from apps.core.queue import Job
 from apps.incidents import store as incidents
 from apps.ingest import store as ingest
-from apps.logs import keeping, patterns, retention
+from apps.logs import flight, keeping, patterns, retention
 
 MERGE_S = 8.0
 EXPIRE_S = 15.0
+DUMPS_S = 10.0
 """Less than the time to the next call, so that mails get their turn."""
 
 
@@ -20,6 +21,12 @@ EXPIRE_S = 15.0
 def merge() -> int:
     """Merge small log chunks for some seconds; how many were merged."""
     return keeping.merge_due(MERGE_S).chunks
+
+
+@shared_task(name=Job.LOGS_DUMPS.value)
+def dumps() -> int:
+    """Judge flight recorder dumps that came, for some seconds; how many attempts."""
+    return flight.judge_due(DUMPS_S)
 
 
 @shared_task(name=Job.LOGS_SWEEP.value)

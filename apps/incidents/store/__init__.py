@@ -4,6 +4,7 @@ from apps.incidents.domain.incident import EventInfo
 from apps.incidents.store.findings import (
     FindingSpan,
     as_stored,
+    failed_rank,
     findings,
     findings_by_incident,
     findings_by_key,
@@ -56,6 +57,7 @@ __all__ = [
     "counts",
     "earlier_incidents",
     "events",
+    "failed_rank",
     "findings",
     "findings_by_incident",
     "findings_by_key",

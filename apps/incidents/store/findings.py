@@ -12,6 +12,7 @@ from apps.core.plain import packed
 from apps.core.records import Finding as FindingRecord
 from apps.core.records import FindingSeverity
 from apps.incidents.models import Finding
+from apps.logs.domain.triage.report import failure_key
 
 MAX_FINDINGS = 2_000
 MAX_SPANS = 200
@@ -100,6 +101,12 @@ def findings_by_key(run_id: int, keys: Collection[str]) -> list[FindingRecord]:
     if not keys:
         return []
     return [_finding(row) for row in Finding.objects.filter(run_id=run_id, key__in=list(keys))]
+
+
+def failed_rank(run_id: int, attempt: int) -> int | None:
+    """The rank that the logs name as the first that failed, if any. -- uses the primary key"""
+    rows = Finding.objects.filter(run_id=run_id, key=failure_key(attempt))
+    return rows.values_list("rank", flat=True).first()
 
 
 def save_findings(run_id: int, findings: Sequence[FindingRecord], incident_id: int | None) -> None:

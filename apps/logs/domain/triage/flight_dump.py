@@ -17,7 +17,7 @@ import orjson
 from apps.core.errors import BadPayload
 from apps.core.pickles import Expected, read_pickle
 
-MAX_DUMP_BYTES = 32 * 1024 * 1024
+MAX_DUMP_BYTES = 16 * 1024 * 1024
 MAX_ENTRIES = 50_000
 MAX_GROUPS = 10_000
 MAX_RANKS_TEXT = 256 * 1024
@@ -179,7 +179,7 @@ def _group_name(entry: Mapping[Any, Any], where: str) -> str:
     said = entry.get("process_group")
     if not isinstance(said, list | tuple) or not said or not isinstance(said[0], str):
         raise _wrong(f"{where}.process_group", "the name and the title of a process group")
-    return said[0][:MAX_NAME_CHARS]
+    return _plain(said[0])
 
 
 def _group(config: Mapping[Any, Any], name: str) -> Group | None:
@@ -195,7 +195,7 @@ def _group(config: Mapping[Any, Any], name: str) -> Group | None:
     if not isinstance(ranks, str) or len(ranks) > MAX_RANKS_TEXT:
         raise _wrong(f"{where}.ranks", "a list of ranks")
     try:
-        return Group(_plain(name), _plain(title), _ranks(ranks))
+        return Group(name, _plain(title), _ranks(ranks))
     except ValueError as error:
         raise _wrong(f"{where}.ranks", "a list of ranks") from error
 

@@ -18,6 +18,7 @@ from apps.checkpoints.records import Check, CheckpointInfo, MarkKind, NewCheckpo
 
 RESTORE_NS = 3_600 * 1_000_000_000
 """A checkpoint that is being loaded is kept so long, or until somebody says that it was loaded."""
+_SAVES = (Speech.REQUESTED, Speech.COMMITTED)
 _NAMES = {
     "megatron": "Megatron",
     "deepspeed": "DeepSpeed",
@@ -41,9 +42,9 @@ def say(
     registered can be, because a run may start from the weights of another. Idempotent.
     """
     counts: Counter[str] = Counter()
-    for said in speeches:
+    for said in _news(run_id, attempt, speeches):
         known = _known(run_id, attempt, said)
-        if said.speech in (Speech.REQUESTED, Speech.COMMITTED):
+        if said.speech in _SAVES:
             new = _saved(run_id, attempt, known, (said, source))
         elif known is None:
             new = False
@@ -52,6 +53,13 @@ def say(
             new = _used(run_id, attempt, known, said)
         counts[f"checkpoints_{said.speech.value}"] += new
     return counts
+
+
+def _news(run_id: int, attempt: int, speeches: Sequence[Said]) -> list[Said]:
+    """Without the saves of checkpoints that are there: each rank of a job may print the same."""
+    saves = [said.step for said in speeches if said.speech in _SAVES and said.step is not None]
+    there = store.present_steps(run_id, attempt, saves) if saves else set()
+    return [said for said in speeches if said.speech not in _SAVES or said.step not in there]
 
 
 def restorer(attempt: int) -> str:
@@ -65,7 +73,7 @@ def _known(run_id: int, attempt: int, said: Said) -> CheckpointInfo | None:
     if said.step is None:
         at = marks_store.held_by(run_id, restorer(attempt))
         return store.lock(run_id, *at) if at else None
-    if said.speech in (Speech.REQUESTED, Speech.COMMITTED):
+    if said.speech in _SAVES:
         return store.lock(run_id, attempt, said.step)
     found = store.at_step(run_id, said.step)
     here = [i for i in found if said.path and i.path and place(i.path) == place(said.path)]

@@ -12,7 +12,7 @@ from django.db.models import Case, F, Value, When
 from apps.checkpoints.domain import inventory
 from apps.checkpoints.domain.codes import CheckpointFinding, Code
 from apps.checkpoints.domain.inventory import Inventory
-from apps.checkpoints.domain.lifecycle import OPEN, State
+from apps.checkpoints.domain.lifecycle import OPEN, PRESENT, State
 from apps.checkpoints.domain.saves import Saved
 from apps.checkpoints.models import Checkpoint, CheckpointMetadata, CheckpointResave
 from apps.checkpoints.records import Check, CheckpointInfo, Look, NewCheckpoint
@@ -89,6 +89,13 @@ def at_step(run_id: int, step: int) -> list[CheckpointInfo]:
     """The checkpoints of one step in all attempts, newest attempt first."""
     rows = Checkpoint.objects.filter(run_id=run_id, step=step).order_by("-attempt")
     return [_info(row) for row in rows[:MAX_LISTED]]
+
+
+def present_steps(run_id: int, attempt: int, steps: Collection[int]) -> set[int]:
+    """Which of these steps have a checkpoint that is there. -- uses the primary key"""
+    rows = Checkpoint.objects.filter(run_id=run_id, attempt=attempt, step__in=steps)
+    there = rows.filter(state__in=[state.value for state in PRESENT])
+    return set(there.values_list("step", flat=True))
 
 
 def lock(run_id: int, attempt: int, step: int) -> CheckpointInfo | None:

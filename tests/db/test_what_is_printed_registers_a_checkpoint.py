@@ -47,6 +47,14 @@ def test_a_save_that_begins_and_ends_is_requested_then_committed():
     assert only(run_id) == kept
 
 
+def test_ranks_that_print_what_is_known_cost_one_look(django_assert_num_queries):
+    run_id = start(0)
+    steps = range(100, 2_100, 100)
+    printed(run_id, *map(saving, steps), *map(saved, steps))
+    with django_assert_num_queries(1):
+        assert printed(run_id, *map(saving, steps), *map(saved, steps)) == {}
+
+
 def test_an_announcement_says_more_than_a_line():
     run_id = start(0)
     printed(run_id, saving(100), saved(100))

@@ -19,4 +19,5 @@ urlpatterns = [
     path("runs/<str:key>/mirror", post_to(views.mirror)),
     path("nodes/events", post_to(nodes.node_events)),
     path("nodes/alertmanager", post_to(nodes.alertmanager)),
+    path("nodes/kernel", post_to(nodes.kernel)),
 ]

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 
 from apps.core.records import NodeEvent
+from apps.nodes.domain.merging import merge
 from apps.nodes.models import Node, NodeEventRow
 
 
@@ -55,11 +56,14 @@ def record(events: Sequence[NodeEvent]) -> None:
 
 
 def events(names: Sequence[str], from_ns: int, to_ns: int, limit: int = 500) -> list[NodeEvent]:
-    """Events of the nodes in [from_ns, to_ns], oldest first. -- uses the primary key"""
+    """Events of the nodes in [from_ns, to_ns], oldest first, each once whoever told of it.
+
+    limit: of rows that are read. -- uses the primary key
+    """
     rows = NodeEventRow.objects.filter(
         node__in=list(names), time_ns__gte=from_ns, time_ns__lte=to_ns
     ).order_by("time_ns", "node", "digest")
-    return [
+    told = [
         NodeEvent(
             node=row.node,
             time_ns=row.time_ns,
@@ -73,3 +77,4 @@ def events(names: Sequence[str], from_ns: int, to_ns: int, limit: int = 500) -> 
         )
         for row in rows[:limit]
     ]
+    return merge(told)

@@ -76,6 +76,30 @@ def test_a_rank_without_a_dump_is_named_only_if_nothing_else_explains_the_wait()
     assert judged(WORLD, {0: [wait]}).confidence == UNSURE
 
 
+def test_a_forgotten_dump_is_not_blamed_beside_a_rank_that_stopped():
+    groups = {"a": [0, 1], "pp": [2, 3]}
+    found = judged(groups, {0: [collective("a", 1)], 1: [], 2: [pair("pp", 7, "nccl:send 0->1")]})
+    assert (found.ranks, found.absent, found.confidence) == ((1,), (3,), LIKELY)
+
+
+def test_a_silent_rank_and_the_one_that_may_wait_for_it_are_both_named_with_doubt():
+    groups = {"a": [0, 1], "b": [1, 2]}
+    found = judged(groups, {0: [collective("a", 1)], 1: [collective("b", 1)]})
+    assert (found.ranks, found.confidence) == ((1, 2), UNSURE)
+    assert found.summary == "Rank 2 sent no dump: it stopped first, or rank 1 did"
+
+
+def test_sends_and_receives_are_told_with_global_ranks():
+    groups = {"pp": [4, 6]}
+    sends, receives = [pair("pp", 7, "nccl:send 0->1")], [pair("pp", 7, "nccl:recv 0<-1")]
+    assert judged(groups, {4: sends, 6: []}).evidence[0].text == (
+        "Rank 6 has no receive open for the send of rank 4 in group GROUP_pp (pp)"
+    )
+    assert judged(groups, {4: receives}).evidence[0].text == (
+        "Rank 6 sent no dump; rank 4 waits for its send in group GROUP_pp (pp)"
+    )
+
+
 def test_nobody_is_named_if_all_have_enqueued_the_same():
     wait = collective("0", 5)
     found = judged(WORLD, {rank: [wait] for rank in range(4)})
@@ -141,6 +165,14 @@ def test_only_ranks_that_stopped_are_named_and_somebody_is_if_anybody_waits(prog
     assert set(found.ranks) <= set(stops)
     assert bool(found.ranks) == bool(waiting)
     assert found.waiting == len(waiting)
+
+
+@given(_program, st.dictionaries(_ranks, st.integers(0, 6), max_size=3), st.sets(_ranks))
+def test_a_rank_that_went_on_is_not_named_though_dumps_are_missing(program, stops, forgotten):
+    groups, entries, _ = _ran(program, stops)
+    found = judged(groups, {r: one for r, one in entries.items() if r not in forgotten})
+    assert found.confidence == UNSURE or set(found.ranks) <= set(stops) | forgotten
+    assert not found.ranks or set(found.ranks) & (set(stops) | forgotten)
 
 
 @given(_program, st.dictionaries(_ranks, st.integers(0, 6), max_size=3), st.permutations(range(8)))

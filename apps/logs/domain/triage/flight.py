@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from apps.core.records import Evidence
 from apps.logs.domain.triage.flight_dump import Dump, Group, Operation
-from apps.logs.domain.triage.flight_graph import Wait, ends_of, waits_of
+from apps.logs.domain.triage.flight_graph import End, Wait, ends_of, waits_of
 
 PROVEN, LIKELY, UNSURE, NONE = 0.85, 0.6, 0.35, 0.0
 MAX_NAMED = 8
@@ -47,16 +47,19 @@ class FlightVerdict:
 def judge(dumps: Mapping[int, Dump]) -> FlightVerdict:
     """The verdict on the dumps of one start of a job: global rank -> its dump.
 
-    The order of the dumps does not matter. A rank without a dump is named only if the dumps of the
-    others do not explain why they wait.
+    The order of the dumps does not matter. A rank without a dump is named only if no rank with one
+    stopped: whoever forgot to send a dump is waited for in the dumps of its neighbours. If some
+    rank would be named had the silent ones come as far as the others, both are, with doubt.
     """
     dumps = {rank: dumps[rank] for rank in sorted(dumps)}
     everyone = _everyone(dumps.values())
     waits = waits_of(dumps, everyone)
-    ends = ends_of(waits)
+    ends = _explained(ends_of(waits), dumps)
     if not ends:
         return _without_end(dumps, everyone)
-    ranks = tuple(sorted({rank for end in ends for rank in end.ranks}))
+    named = _ranks_of(ends)
+    either = () if any(rank in dumps for rank in named) else _ranks_of(ends_of(_proven(waits)))
+    ranks = tuple(sorted({*named, *either}))
     together = tuple(end.ranks for end in ends if len(end.ranks) > 1)
     waiting = {rank for wait in waits for rank in wait.waiting} - set(ranks)
     return FlightVerdict(
@@ -66,9 +69,32 @@ def judge(dumps: Mapping[int, Dump]) -> FlightVerdict:
         dumps=len(dumps),
         absent=tuple(rank for rank in everyone if rank not in dumps),
         skipped=sum(dump.skipped for dump in dumps.values()),
-        confidence=_confidence(dumps, everyone, ranks, waits),
-        summary=_summary(ranks, together, len(waiting), dumps),
+        confidence=UNSURE if either else _confidence(dumps, everyone, ranks, waits),
+        summary=_doubt(named, either) or _summary(ranks, together, len(waiting), dumps),
         evidence=tuple(_evidence(dumps, ranks, waits)),
+    )
+
+
+def _explained(ends: list[End], dumps: Mapping[int, Dump]) -> list[End]:
+    shown = [end for end in ends if any(rank in dumps for rank in end.ranks)]
+    return shown or ends
+
+
+def _proven(waits: Iterable[Wait]) -> list[Wait]:
+    """The waits as if every rank without a dump had come as far as the others."""
+    return [replace(wait, waiting=(), missing=()) if wait.guessed else wait for wait in waits]
+
+
+def _ranks_of(ends: Iterable[End]) -> tuple[int, ...]:
+    return tuple(sorted({rank for end in ends for rank in end.ranks}))
+
+
+def _doubt(silent: Sequence[int], either: Sequence[int]) -> str:
+    if not either:
+        return ""
+    verb = "it" if len(silent) == 1 else "they"
+    return (
+        f"{_named(silent)} sent no dump: {verb} stopped first, or {_named(either, begin=False)} did"
     )
 
 
@@ -151,19 +177,19 @@ def _evidence(
 
 
 def _reason(rank: int, wait: Wait) -> str:
-    what = _what(wait.operation)
+    operation = wait.operation
+    where = f"group {operation.group.label}"
     who = _named(wait.waiting, begin=False)
-    waiting = f"{who} {'waits' if len(wait.waiting) == 1 else 'wait'} in it"
+    verb = "waits" if len(wait.waiting) == 1 else "wait"
+    if operation.peer is not None:
+        mine, other = ("send", "receive") if operation.kind[:4] == "send" else ("receive", "send")
+        if wait.guessed:
+            return f"Rank {rank} sent no dump; {who} {verb} for its {other} in {where}"
+        return f"Rank {rank} has no {other} open for the {mine} of {who} in {where}"
+    what = f"{operation.kind} number {operation.seq:,} of {where}"
     if wait.guessed:
-        return f"Rank {rank} sent no dump; {waiting}: {what}"
-    if wait.operation.peer is not None:
-        return f"Rank {rank} has nothing open that matches {what}; {waiting}"
-    return f"Rank {rank} has not enqueued {what}; {waiting}"
-
-
-def _what(operation: Operation) -> str:
-    number = "" if operation.peer is not None else f" number {operation.seq:,}"
-    return f"{operation.kind}{number} of group {operation.group.label}"
+        return f"Rank {rank} sent no dump; {who} {verb} in {what}"
+    return f"Rank {rank} has not enqueued {what}; {who} {verb} in it"
 
 
 def _without_end(dumps: Mapping[int, Dump], everyone: Sequence[int]) -> FlightVerdict:

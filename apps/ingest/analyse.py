@@ -39,10 +39,12 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """For open pages: newest step, and what may have changed."""
+    """For open pages: newest step, and what may have changed. urgent: a failure was given out that
+    lines still change."""
 
     step: int | None
     what: tuple[str, ...]
+    urgent: bool = False
 
 
 def analyse(run_id: int, attempt: int, now_ns: int) -> Outcome:
@@ -66,11 +68,13 @@ def analyse(run_id: int, attempt: int, now_ns: int) -> Outcome:
         again = logs.look_again_ns(run_id, attempt)
         store.end_analysis(run_id, attempt, seen=seen, now_ns=now_ns, again_at_ns=again)
     what = ["metrics", "logs", "checkpoints", *(["incidents"] if absorbed or followed else [])]
-    return Outcome(runs.last_step(run_id, attempt), tuple(what))
+    urgent = any(not failure.facts.get("settled") for failure in failures)
+    return Outcome(runs.last_step(run_id, attempt), tuple(what), urgent)
 
 
-def bring_up_to_date(run_id: int, run_key: str, attempt: int) -> None:
-    """Analyses the attempt and tells open pages. A failure is kept, shown and tried again later.
+def bring_up_to_date(run_id: int, run_key: str, attempt: int) -> Outcome:
+    """Analyses the attempt, tells open pages, and returns the outcome. A failure is kept, shown and
+    tried again later.
 
     A detector that stumbles over odd data must not hold up the data itself. Servers that are away
     still raise.
@@ -86,6 +90,7 @@ def bring_up_to_date(run_id: int, run_key: str, attempt: int) -> None:
         store.fail_analysis(run_id, attempt, error=reason, again_at_ns=started_ns + RETRY_NS)
         outcome = Outcome(None, ("incidents",))
     live.publish(run_key, step=outcome.step, what=outcome.what)
+    return outcome
 
 
 def bring_all_up_to_date(
@@ -99,8 +104,8 @@ def bring_all_up_to_date(
         if done and start_s > end_s:
             break
         if pace.may((run_id, attempt), start_s):
-            bring_up_to_date(run_id, run_key, attempt)
-            pace.ended((run_id, attempt), start_s, time.monotonic())
+            outcome = bring_up_to_date(run_id, run_key, attempt)
+            pace.ended((run_id, attempt), start_s, time.monotonic(), urgent=outcome.urgent)
             done += 1
     return done
 

@@ -74,3 +74,11 @@ def test_a_failure_that_turns_out_to_be_none_is_taken_back(run_id, monkeypatch):
     store.mark_written(run_id, [0])
     analyse.analyse(run_id, 0, now_ns())
     assert runs.attempts(run_id)[0].state == "running"
+
+
+def test_a_failure_is_urgent_until_it_is_settled(run_id, monkeypatch):
+    said = iter([[failure(settled=False)], [failure()]])
+    monkeypatch.setattr(analyse.logs, "triage", lambda *_: next(said))
+    assert analyse.analyse(run_id, 0, now_ns()).urgent
+    store.mark_written(run_id, [0])
+    assert not analyse.analyse(run_id, 0, now_ns()).urgent

@@ -15,6 +15,12 @@ def test_a_quick_one_may_go_on():
     assert pace.may(ONE, 10.5)
 
 
+def test_a_failure_that_is_not_settled_rests_no_longer_than_it_took():
+    pace = Pace(quick_s=0.5)
+    pace.ended(ONE, 10.0, 13.0, urgent=True)
+    assert [pace.may(ONE, at) for at in (15.9, 16.0)] == [False, True]
+
+
 def test_a_slow_one_rests_and_the_other_does_not():
     pace = Pace(quick_s=0.5, rest=10.0)
     pace.ended(ONE, 10.0, 12.0)

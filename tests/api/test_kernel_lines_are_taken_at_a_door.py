@@ -5,6 +5,8 @@ import json
 import pytest
 
 from apps.nodes import store
+from apps.runs import store as runs
+from apps.runs.records import PlacementInfo
 from tests.unit.test_alerts_become_events_of_their_nodes import LABELS, START_NS, alert, body
 
 LINE = "NVRM: Xid (PCI:0000:ae:00): 79, pid=1, GPU has fallen off the bus."
@@ -59,3 +61,15 @@ def test_an_agent_a_shipper_and_an_alert_tell_of_one_event(post):
 def test_a_wrong_address_is_answered_with_the_part_at_fault(post, query, where):
     answer = post(f"kernel{query}", f"2026-11-30T02:11:09Z {LINE}")
     assert (answer.status_code, answer.json()["where"]) == (400, where)
+
+
+def test_an_event_stands_on_the_deck_and_on_the_incident(post, incident, operator):
+    runs.record_placements(incident.run_id, 0, [PlacementInfo(0, "gpu-a01", 0)])
+    before_s = incident.onset_time_ns // 10**9 - 60
+    post(f"kernel?node=gpu-a01&boot_s={before_s}", f"6,1,500000,-;{LINE}")
+    words = "gpu-a01: xid_79 [0000:ae:00] Xid 79: the GPU fell off the bus (hardware)"
+    lanes = operator.get("/runs/boom/deck.json").json()["lanes"]
+    (lane,) = [lane for lane in lanes if lane["name"] == "Node events"]
+    assert [item["text"].startswith(words) for item in lane["items"]] == [True]
+    page = operator.get(f"/incidents/{incident.id}/").content.decode()
+    assert "Xid 79: the GPU fell off the bus (hardware): drain the node" in page

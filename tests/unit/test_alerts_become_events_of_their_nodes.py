@@ -36,9 +36,14 @@ def event_of(sent):
 def test_an_alert_that_fires():
     seen = replace(event_of(alert(annotations={"summary": "Xid 79\n on GPU 3"})), raw="")
     assert seen == NodeEvent(
-        "gpu-a01", START_NS, "xid_79", "warning", "GpuXidErrors: Xid 79 on GPU 3", "GPU 3",
+        "gpu-a01", START_NS, "xid_79", "critical", "GpuXidErrors: Xid 79 on GPU 3", "GPU 3",
         source="alertmanager", key="c6ea",
     )  # fmt: skip
+
+
+def test_an_xid_without_words_is_told_by_its_number():
+    message = event_of(alert()).message
+    assert message.startswith("GpuXidErrors: the GPU fell off the bus (hardware): drain")
 
 
 @pytest.mark.parametrize(
@@ -119,10 +124,10 @@ def test_a_number_that_is_no_xid_makes_none():
 @pytest.mark.parametrize(
     ("label", "severity"),
     [("Critical", "critical"), ("page", "critical"), ("high", "error"), ("none", "info"),
-     ("warning", "warning"), ("odd", "warning"), ("", "warning")],
+     ("warning", "warning"), ("odd", "warning"), ("", "error")],
 )  # fmt: skip
 def test_severities_become_four(label, severity):
-    assert severity_of({"severity": label}) == severity
+    assert severity_of({"severity": label}, "error") == severity
 
 
 def test_a_device_is_named_by_its_best_label():

@@ -147,6 +147,7 @@ def test_nearly_all_lines_mean_nothing(text):
 def test_every_number_says_what_to_do():
     assert {code.severity for code in XIDS.values()} <= {"warning", "error", "critical"}
     assert all(code.meaning and code.action for code in XIDS.values())
+    assert max(len(f"Xid {number}: {code.words()}") for number, code in XIDS.items()) <= 120
     assert all(all(words) for words in SXIDS.values())
 
 

@@ -67,7 +67,7 @@ SEVERITIES: Final = {
     **dict.fromkeys(("error", "high", "major", "p2", "2"), "error"),
     **dict.fromkeys(("info", "information", "informational", "none", "low", "notice"), "info"),
 }
-"""Label `severity` -> ours; any other is a warning, and so is none."""
+"""Label `severity` -> ours; any other is a warning."""
 
 
 def node_of(labels: Labels) -> str:
@@ -100,6 +100,7 @@ def kind_of(labels: Labels) -> str:
     return f"xid_{number}" if number and named else kind
 
 
-def severity_of(labels: Labels) -> str:
-    """info, warning, error or critical."""
-    return SEVERITIES.get(labels.get("severity", "").strip().lower(), "warning")
+def severity_of(labels: Labels, otherwise: str) -> str:
+    """info, warning, error or critical; `otherwise` where no label tells one."""
+    said = labels.get("severity", "").strip().lower()
+    return SEVERITIES.get(said, "warning") if said else otherwise

@@ -5,6 +5,7 @@ https://prometheus.io/docs/alerting/latest/configuration/#webhook_config
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
@@ -15,10 +16,12 @@ from apps.core.records import NodeEvent
 from apps.ingest import frames
 from apps.ingest.alertmanager import meaning
 from apps.ingest.nodes.parse import MAX_EVENTS, MAX_RAW, NodeBatch
+from apps.nodes.domain.xids import xid
 
 SOURCE = "alertmanager"
 MAX_LABELS = 100
 MAX_MESSAGE = 1_000
+_XID = re.compile(r"xid_(\d{1,4})")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _Time = Annotated[datetime, msgspec.Meta(tz=True)]
 _Texts = Annotated[dict[str, str], msgspec.Meta(max_length=MAX_LABELS)]
@@ -62,15 +65,17 @@ def _event(alert: _Alert, where: str) -> NodeEvent | None:
     node = meaning.node_of(alert.labels).replace("\0", "\ufffd")
     if not node:
         return None
-    start_ns = _ns(alert.startsAt)
+    start_ns, kind = _ns(alert.startsAt), meaning.kind_of(alert.labels)
+    number = _XID.fullmatch(kind)
+    code = xid(int(number[1])) if number else None
     if start_ns < 0:
         raise BadPayload("an alert starts before 1970", where=f"{where}.startsAt")
     return NodeEvent(
         node=node,
         time_ns=start_ns,
-        kind=meaning.kind_of(alert.labels),
-        severity=meaning.severity_of(alert.labels),
-        message=_message(alert),
+        kind=kind,
+        severity=meaning.severity_of(alert.labels, code.severity if code else "warning"),
+        message=_message(alert, code.words() if code else ""),
         device=meaning.device_of(alert.labels),
         source=SOURCE,
         raw=_raw(alert),
@@ -86,10 +91,10 @@ def _ended_ns(alert: _Alert, start_ns: int) -> int | None:
     return max(start_ns, _ns(alert.endsAt))
 
 
-def _message(alert: _Alert) -> str:
+def _message(alert: _Alert, otherwise: str) -> str:
     name = alert.labels.get("alertname", "alert without a name")
-    notes = alert.annotations
-    said = next((notes[n] for n in ("summary", "message", "description") if notes.get(n)), "")
+    notes = (alert.annotations.get(note) for note in ("summary", "message", "description"))
+    said = next((note for note in notes if note), otherwise)
     return " ".join(f"{name}: {said}".split()).removesuffix(":")[:MAX_MESSAGE]
 
 

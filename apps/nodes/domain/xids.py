@@ -17,9 +17,9 @@ HARDWARE, EITHER, PROGRAM, DRIVER, NOBODY = (
 
 RESET = "drain the node and reset the GPU"
 REBOOT = "drain the node and reboot it"
-REPLACE = "drain the node; if it comes again after a power cycle, have the GPU replaced"
-LINK = "drain the node; look for the same on the GPU at the other end, then reset both"
-CODE = "look at the program first; if other programs raise it on this GPU, test the GPU"
+REPLACE = "drain the node, power-cycle it; replace the GPU if it recurs"
+LINK = "drain the node; look at the GPU at the other end; reset both"
+CODE = "look at the program; test the GPU if others raise it too"
 FIRST = "look for what came before it"
 UPDATE = "update driver and firmware; reboot the node if it comes again"
 COOL = "check cooling and power of the node"
@@ -41,8 +41,8 @@ class Code:
 
 XIDS: Final = {
     8: Code("the GPU stopped processing", "error", EITHER, CODE),
-    13: Code("graphics engine exception, often an access out of bounds", "error", EITHER, CODE),
-    31: Code("memory page fault, an illegal address was used", "error", EITHER, CODE),
+    13: Code("access out of bounds or the like", "error", EITHER, CODE),
+    31: Code("an illegal address was used", "error", EITHER, CODE),
     32: Code("invalid or corrupted push buffer", "error", EITHER, REBOOT),
     38: Code("driver firmware error", "error", DRIVER, UPDATE),
     43: Code("a program's channel was stopped after its error", "warning", NOBODY, FIRST),
@@ -52,13 +52,13 @@ XIDS: Final = {
     48: Code("double-bit ECC error, not corrected", "critical", HARDWARE, RESET),
     54: Code("auxiliary power is not connected", "critical", HARDWARE, COOL),
     56: Code("display engine error", "error", HARDWARE, REPLACE),
-    57: Code("error in programming the memory interface", "critical", HARDWARE, REPLACE),
+    57: Code("memory interface not set up", "critical", HARDWARE, REPLACE),
     58: Code("unstable memory interface", "critical", HARDWARE, REPLACE),
     60: Code("video processor exception", "error", EITHER, CODE),
     61: Code("breakpoint or warning of the internal micro-controller", "error", HARDWARE, RESET),
     62: Code("the internal micro-controller halted", "critical", HARDWARE, RESET),
     63: Code("a row of memory was marked for remapping", "warning", NOBODY, RESET),
-    64: Code("a row of memory could not be marked for remapping", "critical", HARDWARE, REPLACE),
+    64: Code("a row could not be remapped", "critical", HARDWARE, REPLACE),
     66: Code("illegal access by the driver", "error", DRIVER, UPDATE),
     68: Code("video processor exception", "error", EITHER, CODE),
     69: Code("graphics engine class error", "error", EITHER, CODE),
@@ -68,7 +68,7 @@ XIDS: Final = {
     80: Code("corrupted data sent to the GPU", "critical", HARDWARE, REBOOT),
     81: Code("error of the VGA subsystem", "error", HARDWARE, REPLACE),
     92: Code("high rate of single-bit ECC errors", "warning", HARDWARE, REPLACE),
-    93: Code("non-fatal violation of the micro-controller's rules", "warning", DRIVER, UPDATE),
+    93: Code("violation by the micro-controller", "warning", DRIVER, UPDATE),
     94: Code("ECC error, contained to one program", "error", HARDWARE, RESET),
     95: Code("ECC error, not contained: every program is hit", "critical", HARDWARE, RESET),
     109: Code("a context switch timed out", "error", EITHER, CODE),

@@ -5,9 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
+from django.db.models import Window
+from django.db.models.functions import RowNumber
+
 from apps.core.records import NodeEvent
 from apps.nodes.domain.merging import merge
 from apps.nodes.models import Node, NodeEventRow
+
+EACH_KIND = 50
 
 
 def ensure(names: Sequence[str]) -> None:
@@ -58,11 +63,14 @@ def record(events: Sequence[NodeEvent]) -> None:
 def events(names: Sequence[str], from_ns: int, to_ns: int, limit: int = 500) -> list[NodeEvent]:
     """Events of the nodes in [from_ns, to_ns], oldest first, each once whoever told of it.
 
-    limit: of rows that are read. -- uses the primary key
+    Of each kind the first EACH_KIND of a node, so that a storm of one hides no other. limit: of
+    rows that are read. -- uses the primary key
     """
-    rows = NodeEventRow.objects.filter(
+    nth = Window(RowNumber(), partition_by=["node", "kind"], order_by=["time_ns", "digest"])
+    within = NodeEventRow.objects.filter(
         node__in=list(names), time_ns__gte=from_ns, time_ns__lte=to_ns
-    ).order_by("time_ns", "node", "digest")
+    )
+    rows = within.annotate(nth=nth).filter(nth__lte=EACH_KIND).order_by("time_ns", "node", "digest")
     told = [
         NodeEvent(
             node=row.node,

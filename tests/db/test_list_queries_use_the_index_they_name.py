@@ -13,6 +13,7 @@ from apps.runs import store as runs
 from apps.runs.records import LaunchSeen
 from tests.query_plans import plan_of
 
+pytestmark = pytest.mark.django_db
 GROWN = """
 INSERT INTO runs_run (id, key, project, config, created_at)
   SELECT r, 'run-' || r, '', '{}', now() FROM generate_series(1, 500) r;

@@ -45,6 +45,13 @@ def test_both_ends_of_the_window_belong_to_it(window, count):
     assert len(seen(*window)) == count
 
 
+def test_a_storm_of_one_kind_hides_no_other():
+    storm = [replace(XID, kind="xid_13", time_ns=n, device=f"GPU-{n}") for n in range(600)]
+    store.record([*storm, replace(XID, kind="xid_79", time_ns=700)])
+    kinds = [event.kind for event in seen(0, 1_000)]
+    assert (kinds.count("xid_13"), kinds.count("xid_79")) == (store.EACH_KIND, 1)
+
+
 def test_nodes_are_known_once():
     store.record([XID])
     store.ensure(["gpu-b02", "gpu-a01", "gpu-b02"])

@@ -28,7 +28,8 @@ INSERT INTO incidents_incident (run_id, id, attempt, kind, severity, page, state
   title, cause_hint, suspects, hypotheses, settled, finding_count, opened_at_ns, acknowledged_by,
   resolved_at_ns, resolution, reopened, look_again_step)
   SELECT r, 1000 * r + i, i % 3, 'explosion', 'page', i % 50 = 0,
-    CASE WHEN i % 50 = 0 THEN 'open' ELSE 'resolved' END, 1, '', '', '[]', '[]', true, 1, 1, '',
+    CASE WHEN i % 50 = 0 THEN 'open' ELSE 'resolved' END, 1, 'Loss went up', '', '[]', '[]',
+    true, 1, 1, '',
     CASE WHEN i % 50 = 0 THEN NULL ELSE 1 END, '', 0, i
   FROM many, generate_series(1, 100) i;
 INSERT INTO incidents_finding (run_id, key, attempt, incident_id, detector, kind, severity,

@@ -67,6 +67,13 @@ def test_what_becomes_no_event_is_counted():
     assert heard.left_out == {"alerts_without_node": 1, "alerts_cut": 3}
 
 
+def test_a_time_too_far_ahead_is_the_last_one_there_is():
+    far = "2117-01-01T00:00:00Z"
+    heard = parse(body(alert(startsAt=far, status="resolved", endsAt=far)))
+    assert [(event.time_ns, event.ended_ns) for event in heard.events] == [(2**62, 2**62)]
+    assert nodes.parse(nodes.pack(heard)).events == heard.events
+
+
 def test_a_batch_survives_the_way_through_the_stream():
     heard = parse(body(alert(), alert({"alertname": "Watchdog"})))
     assert nodes.parse(nodes.pack(heard)) == heard

@@ -22,6 +22,8 @@ SOURCE = "alertmanager"
 MAX_LABELS = 100
 MAX_MESSAGE = 1_000
 _XID = re.compile(r"xid_(\d{1,4})")
+MAX_NS = 2**62
+"""Of frames.Whole; in the year 2116."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _Time = Annotated[datetime, msgspec.Meta(tz=True)]
 _Texts = Annotated[dict[str, str], msgspec.Meta(max_length=MAX_LABELS)]
@@ -108,4 +110,5 @@ def _raw_labels(alert: _Alert) -> str:
 
 
 def _ns(moment: datetime) -> int:
-    return (moment - _EPOCH) // timedelta(microseconds=1) * 1_000
+    """A time that lies further ahead than events may is the last one they may have."""
+    return min((moment - _EPOCH) // timedelta(microseconds=1) * 1_000, MAX_NS)

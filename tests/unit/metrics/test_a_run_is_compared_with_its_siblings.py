@@ -133,3 +133,8 @@ def test_a_profile_is_made_of_finite_values_within_the_schedule(rows, total):
     }  # fmt: skip
     assert set(np.flatnonzero(np.isfinite(found))) == inside
     assert cells_known(found) == max(inside, default=-1) + 1
+
+
+def test_the_median_of_two_huge_losses_is_one_of_their_size():
+    found = profile([0, 0], [1.5e308, 1.7e308], 1)
+    assert found[np.isfinite(found)].tolist() == [1.6e308]

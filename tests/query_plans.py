@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from django.db import connection
+import pytest
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
+
+
+def grown_by(statements: str) -> Any:
+    """A fixture: many rows and statistics about them, for all tests of a file, gone after it."""
+
+    @pytest.fixture(scope="module")
+    def grown(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+        with django_db_blocker.unblock(), transaction.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute(statements)
+            yield
+            transaction.set_rollback(True)
+
+    return grown
 
 
 def plan_of(function: Callable[..., Any], *args: Any) -> str:

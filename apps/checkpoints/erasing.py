@@ -48,11 +48,6 @@ def erase(copy: Copy, files: Inventory) -> Outcome:
     return _asked(copy, files, begun=True, only_look=False)
 
 
-def may_delete(uri: str) -> bool:
-    """Whether CHECKPOINT_DELETE_ROOTS has a folder that holds an address."""
-    return not isinstance(_place(uri), Outcome)
-
-
 def _asked(copy: Copy, files: Inventory, *, begun: bool, only_look: bool) -> Outcome:
     place = _place(copy.uri)
     if isinstance(place, Outcome):

@@ -70,7 +70,7 @@ def detect(run_id: int, attempt: int, now_ns: int) -> list[Finding]:
         if fresh.job_from is not None:
             found += _spikes(look, known, fresh.job_from)
             found += watching.watch(look, fresh.job_from)
-            found += siblings.judge(run_id, attempt)
+            found += siblings.judge(look)
         if fresh.ranks is not None:
             found += _rank_outliers(look, *fresh.ranks)
         if fresh.layers is not None:

@@ -12,12 +12,13 @@ from apps.accounts.records import Actor
 from apps.accounts.services import audit, require
 from apps.core.errors import AppError, Conflict, Refused
 from apps.core.records import Finding
-from apps.metrics import curves, naming, planned, store
+from apps.metrics import curves, store
 from apps.metrics.curves import Curve, floats, listed
 from apps.metrics.domain import sibling
 from apps.metrics.domain.band_words import finding_of
 from apps.metrics.domain.reports import taken_back
 from apps.metrics.domain.sibling import CELLS, Floats, cells_done, first_step
+from apps.metrics.look import Look
 from apps.metrics.store import Reference, SiblingSet
 from apps.metrics.store.detectors import DetectorState
 from apps.runs import store as runs
@@ -143,13 +144,14 @@ def known(chosen: SiblingSet) -> Known:
 # -- judging ----------------------------------------------------------------------------------
 
 
-def judge(run_id: int, attempt: int) -> list[Finding]:
+def judge(look: Look) -> list[Finding]:
     """Departures from the band of the references that opened or closed since the last call.
 
     Call it inside the transaction that stores them. One statement where nothing was chosen, two
     until the next 1/400 of the schedule is over; then about 20 ms a reference. Rows that come later
     than the cell they belong to are left out.
     """
+    run_id, attempt = look.run_id, look.attempt
     chosen = store.siblings_of(run_id)
     own = runs.attempt(run_id, attempt) if chosen else None
     if chosen is None or own is None or own.last_step is None:
@@ -161,8 +163,8 @@ def judge(run_id: int, attempt: int) -> list[Finding]:
     if not fresh and done <= state.done:
         return []
     before = state.told
-    state = _read(run_id, own, chosen, (BandState(chosen=chosen.version) if fresh else state, done))
-    found = _judged(run_id, attempt, chosen, state)
+    state = _read(look, own, chosen, (BandState(chosen=chosen.version) if fresh else state, done))
+    found = _judged(look, chosen, state)
     gone = [one for key, one in before.items() if key not in found and one.closed_step is None]
     store.save_detector(
         run_id, attempt, BAND, DetectorState(own.last_step, msgspec.msgpack.encode(state))
@@ -179,12 +181,10 @@ def _loaded(locked: DetectorState) -> BandState:
     return state if state.version == STATE_VERSION else BandState()
 
 
-def _read(
-    run_id: int, own: AttemptInfo, chosen: SiblingSet, at: tuple[BandState, int]
-) -> BandState:
+def _read(look: Look, own: AttemptInfo, chosen: SiblingSet, at: tuple[BandState, int]) -> BandState:
     """The state with the cells that are over by now. at: (state, cells that are over)."""
     state, done = at
-    loss, total = naming.roles_of(run_id).loss, chosen.total_steps
+    run_id, loss, total = look.run_id, look.roles.loss, chosen.total_steps
     if not state.own:
         state.own, state.times = [None] * CELLS, [0] * CELLS
     if loss is not None and done > state.done:
@@ -198,9 +198,9 @@ def _read(
     return state
 
 
-def _judged(run_id: int, attempt: int, chosen: SiblingSet, state: BandState) -> dict[str, Finding]:
+def _judged(look: Look, chosen: SiblingSet, state: BandState) -> dict[str, Finding]:
     """key -> finding of every departure; puts them and the band into the state."""
-    read = _refreshed(run_id, chosen)
+    read = _refreshed(look.run_id, chosen)
     compared = [one.cells() for one in read.curves if not one.why_not]
     state.told = {}
     if not compared:
@@ -209,12 +209,10 @@ def _judged(run_id: int, attempt: int, chosen: SiblingSet, state: BandState) -> 
     own = floats(state.own)
     band = sibling.judge(own, compared, floats(read.spread))
     state.center, state.width = listed(band.center), listed(band.width)
-    plans = planned.planned_of(run_id) if band.departures else ()
-    series = naming.roles_of(run_id).loss if band.departures else ""
     found = {}
     for one in band.departures:
-        place = (attempt, chosen.total_steps, len(compared))
-        finding = finding_of(one, place, state.times, series or "loss", plans)
+        place = (look.attempt, chosen.total_steps, len(compared))
+        finding = finding_of(one, place, state.times, look.roles.loss or "loss", look.planned)
         found[finding.key] = finding
     state.told = found
     return found

@@ -3,7 +3,6 @@
 from datetime import UTC, datetime
 
 import pytest
-from django.db import connection, transaction
 
 from apps.accounts import store as accounts
 from apps.ingest import store as ingest
@@ -11,7 +10,7 @@ from apps.nodes import store as nodes
 from apps.runs import contact_store as contacts
 from apps.runs import store as runs
 from apps.runs.records import LaunchSeen
-from tests.query_plans import plan_of
+from tests.query_plans import grown_by, plan_of
 
 pytestmark = pytest.mark.django_db
 GROWN = """
@@ -84,14 +83,7 @@ CASES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def grown(django_db_setup, django_db_blocker):
-    """A few thousand rows in each table and statistics about them, for this file only."""
-    with django_db_blocker.unblock(), transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute(GROWN)
-        yield
-        transaction.set_rollback(True)
+grown = grown_by(GROWN)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """EXPLAIN of the queries of metrics, logs, checkpoints, incidents, alerts and rollbacks."""
 
 import pytest
-from django.db import connection, transaction
 
 from apps.alerts import log_store
 from apps.alerts import store as alerts
@@ -19,7 +18,7 @@ from apps.metrics import store as metrics
 from apps.metrics.store.fetch import Plan, fetch
 from apps.metrics.store.names import ids, keysets
 from apps.rollbacks import store as rollbacks
-from tests.query_plans import plan_of
+from tests.query_plans import grown_by, plan_of
 
 pytestmark = pytest.mark.django_db
 GROWN = """
@@ -198,14 +197,7 @@ CASES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def grown(django_db_setup, django_db_blocker):
-    """A few thousand rows in each table, and statistics about them, for all tests of this file."""
-    with django_db_blocker.unblock(), transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute(GROWN)
-        yield
-        transaction.set_rollback(True)
+grown = grown_by(GROWN)
 
 
 def name_of(value):

@@ -1,10 +1,9 @@
 """EXPLAIN of the queries of storage roots and full hashes that grow with the data."""
 
 import pytest
-from django.db import connection, transaction
 
 from apps.checkpoints import hashes_store, roots_store
-from tests.query_plans import plan_of
+from tests.query_plans import grown_by, plan_of
 
 pytestmark = pytest.mark.django_db
 GROWN = """
@@ -27,14 +26,7 @@ CASES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def grown(django_db_setup, django_db_blocker):
-    """Many rows, gone again after the module."""
-    with django_db_blocker.unblock(), transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute(GROWN)
-        yield
-        transaction.set_rollback(True)
+grown = grown_by(GROWN)
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,9 @@
 """EXPLAIN of the queries of evaluations that grow with the data."""
 
 import pytest
-from django.db import connection, transaction
 
 from apps.checkpoints import evaluations_store, jobs_store
-from tests.query_plans import plan_of
+from tests.query_plans import grown_by, plan_of
 
 pytestmark = pytest.mark.django_db
 GROWN = """
@@ -34,14 +33,7 @@ CASES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def grown(django_db_setup, django_db_blocker):
-    """Many rows, rolled back after the module."""
-    with django_db_blocker.unblock(), transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute(GROWN)
-        yield
-        transaction.set_rollback(True)
+grown = grown_by(GROWN)
 
 
 @pytest.mark.parametrize(("query", "given", "index"), CASES)

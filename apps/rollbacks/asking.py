@@ -18,14 +18,18 @@ NUMBER = "<number>"
 """Stands for the number of an order that nobody has given."""
 
 
+def not_confirmed(typed: str, step: int) -> Refused:
+    """What is said to somebody who typed another step."""
+    return Refused(
+        f'typed "{typed[:40]}" to confirm step {step}', where="confirm", hint=f"type {step}"
+    )
+
+
 def check_form(asked: RollbackRequest) -> None:
     """Raises Refused for a wrong confirmation, a missing reason or key, and for what
     `check_options` refuses."""
     if asked.confirm.strip() != str(asked.step):
-        raise Refused(
-            f'typed "{asked.confirm[:40]}" to confirm step {asked.step}', where="confirm",
-            hint=f"type {asked.step}",
-        )  # fmt: skip
+        raise not_confirmed(asked.confirm, asked.step)
     if not asked.reason.strip() or len(asked.reason) > MAX_REASON:
         raise Refused(
             "a reason is missing or too long", where="reason",

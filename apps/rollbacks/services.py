@@ -119,7 +119,8 @@ def approve(run_id: int, order_id: int, actor: Actor, confirm: str) -> OrderInfo
     if order is None:
         raise NotFound("no such order in this run", where="order")
     _check_approver(order, actor, confirm)
-    run, asked = runs.run_by_id(run_id), asking.again(runs.run_by_id(run_id).key, order, actor)
+    run = runs.run_by_id(run_id)
+    asked = asking.again(run.key, order, actor)
     seen = _looked(run, asked) if order.proposed else None
     with transaction.atomic():
         order = _locked(run_id, order_id)
@@ -145,10 +146,7 @@ def _check_approver(order: OrderInfo, actor: Actor, confirm: str) -> None:
             hint="another person with the scope operate has to agree",
         )  # fmt: skip
     if confirm.replace(",", "").strip() != str(order.step):
-        raise Refused(
-            f'typed "{confirm[:40]}" to confirm step {order.step}', where="confirm",
-            hint=f"type {order.step}",
-        )  # fmt: skip
+        raise asking.not_confirmed(confirm, order.step)
 
 
 def acknowledge(run_id: int, order_id: int, launch: str, actor: Actor) -> OrderInfo:

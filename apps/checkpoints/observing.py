@@ -66,7 +66,7 @@ def vanished(run_id: int, at: Place, uri: str, *, at_ns: int) -> CheckpointInfo 
     """A complete listing no longer has this place: the checkpoint goes on in another place if it
     has one; else it is deleted or lost, and says why that is thought. None if it is unknown."""
     marks = marks_store.of_checkpoint(run_id, at, at_ns)
-    others = [c.step for c in store.checkpoints(run_id) if c.complete and c.step != at[1]]
+    others = [step for _, step in store.complete_places(run_id) if step != at[1]]
     event, why = gone_as(at[1], others, kept=bool(marks))
     return _gone(run_id, at, uri, (event, f"{why}; looked at {uri}"), at_ns)
 

@@ -58,7 +58,7 @@ def scene(run: RunInfo, now_ns: int) -> Scene:
     found = evaluations.of_run(run.id)
     measures = measured(found)
     jobs = jobs_store.jobs(run.id)
-    whole = [c for c in store.checkpoints(run.id) if c.complete]
+    whole = [c for c in store.outlines(run.id) if c.complete]
     return Scene(
         measures=measures[:MAX_MEASURES],
         more_measures=max(0, len(measures) - MAX_MEASURES),

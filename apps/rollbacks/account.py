@@ -58,7 +58,7 @@ def account_of(incident: IncidentInfo, now_ns: int) -> Account:
 
 def _saves(run: RunInfo, incident: IncidentInfo) -> list[Happening]:
     """Checkpoints of the attempt near the onset: the last two before and the first after."""
-    saved = [c for c in checkpoints.checkpoints(run.id) if c.attempt == incident.attempt]
+    saved = [c for c in checkpoints.outlines(run.id) if c.attempt == incident.attempt]
     saved.sort(key=lambda c: c.saved_at_ns)
     before = [c for c in saved if c.saved_at_ns < incident.onset_time_ns][-2:]
     after = [c for c in saved if c.saved_at_ns >= incident.onset_time_ns][:1]
@@ -104,7 +104,7 @@ def _missing(
         shown = ", ".join(str(rank) for rank in first_missing(size, heard, 12))
         more = ", …" if silent > 12 else ""
         found.append(f"No log lines from {silent} of {size} ranks ({shown}{more}).")
-    if incident.onset_step is not None and not checkpoints.checkpoints(run.id):
+    if incident.onset_step is not None and not checkpoints.checkpoints(run.id, limit=1):
         found.append("No checkpoint of this run is known, so there is nothing to roll back to.")
     if not incident.settled:
         found.append("Late log lines may still arrive; the first failure may change.")

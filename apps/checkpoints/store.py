@@ -10,12 +10,13 @@ import zstandard
 from django.db.models import Case, F, Value, When
 
 from apps.checkpoints.domain import inventory
-from apps.checkpoints.domain.codes import CheckpointFinding, Code
+from apps.checkpoints.domain.codes import CheckpointFinding, Code, Level
 from apps.checkpoints.domain.inventory import Inventory
 from apps.checkpoints.domain.lifecycle import OPEN, PRESENT, State
 from apps.checkpoints.domain.saves import Saved
+from apps.checkpoints.domain.storagewatch import Held
 from apps.checkpoints.models import Checkpoint, CheckpointMetadata, CheckpointResave
-from apps.checkpoints.records import Check, CheckpointInfo, Look, NewCheckpoint
+from apps.checkpoints.records import Check, CheckpointInfo, Look, NewCheckpoint, is_complete
 from apps.core.plain import packed
 from apps.core.sql import query
 
@@ -52,19 +53,33 @@ def newest_complete(run_ids: Collection[int]) -> dict[int, CheckpointInfo]:
 def newest_saves(run_ids: Collection[int], each: int = 64) -> dict[int, list[Saved]]:
     """run id -> its newest saves, by attempt and step; one statement for all of them, without
     inventories. -- uses the primary key"""
-    sql = """
-        SELECT c.run_id, c.attempt, c.step, c.saved_at_ns, c.save_s, c.findings, c.state, c.why
-          FROM unnest(%s::bigint[]) AS asked (run_id) JOIN LATERAL (
-               SELECT run_id, attempt, step, saved_at_ns, save_s, findings, state, why
-                 FROM checkpoints_checkpoint WHERE run_id = asked.run_id
-                ORDER BY attempt DESC, step DESC LIMIT %s) c ON true
-         ORDER BY c.run_id, c.attempt, c.step
-    """
     found: dict[int, list[Saved]] = {}
-    for run_id, attempt, step, saved_at_ns, save_s, *told in query(sql, [list(run_ids), each]):
+    columns = "saved_at_ns, save_s, findings, state, why"
+    for run_id, attempt, step, saved_at_ns, save_s, *told in _newest(columns, run_ids, each):
         faults = _faults(*told)
         found.setdefault(run_id, []).append(Saved(attempt, step, saved_at_ns, save_s, faults))
     return found
+
+
+def newest_held(run_ids: Collection[int], each: int) -> dict[int, list[Held]]:
+    """run id -> its newest checkpoints as the storage watch sees them, in the same way."""
+    found: dict[int, list[Held]] = {}
+    columns = "saved_at_ns, save_s, stated_bytes, state, level, findings, path, why, state_at_ns"
+    for run_id, *row in _newest(columns, run_ids, each):
+        found.setdefault(run_id, []).append(_held(*row))
+    return found
+
+
+def _newest(columns: str, run_ids: Collection[int], each: int) -> list[tuple[Any, ...]]:
+    """run id, attempt, step and these columns of the newest `each` of every run."""
+    sql = f"""
+        SELECT c.* FROM unnest(%s::bigint[]) AS asked (run_id) JOIN LATERAL (
+               SELECT run_id, attempt, step, {columns}
+                 FROM checkpoints_checkpoint WHERE run_id = asked.run_id
+                ORDER BY attempt DESC, step DESC LIMIT %s) c ON true
+         ORDER BY c.run_id, c.attempt, c.step
+    """  # noqa: S608 - columns named in this module
+    return query(sql, [list(run_ids), each])
 
 
 def paths(run_id: int, attempt: int, limit: int = MAX_LISTED) -> list[tuple[int, str]]:
@@ -224,6 +239,27 @@ def open_saves(limit: int = MAX_LISTED) -> dict[int, list[CheckpointInfo]]:
     for row in rows.order_by("run_id", "attempt", "step")[:limit]:
         found.setdefault(row.run_id, []).append(_info(row))
     return found
+
+
+def _held(
+    attempt: int, step: int, saved_at_ns: int, save_s: float | None, size_bytes: int, *told: str
+) -> Held:
+    state_text, level, findings, path, why, state_at_ns = told
+    state = State(state_text)
+    said = msgspec.json.decode(findings, type=tuple[CheckpointFinding, ...])
+    return Held(
+        attempt=attempt,
+        step=step,
+        saved_at_ns=saved_at_ns,
+        save_s=save_s,
+        size_bytes=size_bytes,
+        state=state,
+        complete=is_complete(state, Level(level), said),
+        fatal=any(one.fatal for one in said),
+        path=path,
+        why=why,
+        state_at_ns=int(state_at_ns),
+    )
 
 
 def _faults(findings: str, state: str, why: str) -> tuple[tuple[str, str], ...]:

@@ -46,11 +46,16 @@ def take(run_id: int, attempt: int, bodies: Mapping[int, bytes], now_ns: int) ->
     Idempotent: a dump that is there already changes nothing. Raises BadPayload, and keeps none,
     if one of them cannot be read or the attempt has MAX_DUMPS or MAX_GROUPS.
     """
+    keys = {r: hashlib.sha256(r.to_bytes(4) + body).digest() for r, body in bodies.items()}
+    there = store.digests(run_id, attempt, bodies)
     with _parsing:
         read = {
-            hashlib.sha256(rank.to_bytes(4) + body).digest(): read_dump(body, rank)
-            for rank, body in bodies.items()
+            key: read_dump(bodies[rank], rank)
+            for rank, key in keys.items()
+            if there.get(rank) != key
         }
+    if not read:
+        return 0
     with transaction.atomic():
         before = store.open_record(run_id, attempt, now_ns)
         known = store.digests(run_id, attempt, bodies)

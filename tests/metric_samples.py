@@ -12,7 +12,8 @@ from apps.logs.domain.reading.parsing import parse_segment
 from apps.logs.domain.reading.segments import SegmentMeta
 from apps.metrics.domain import rank_outlier
 from apps.metrics.domain.rank_outlier import RankPolicy, RankState
-from apps.metrics.domain.rank_words import RankCase
+from apps.metrics.domain.rank_signals import signal_of
+from apps.metrics.domain.rank_state import RankCase
 from apps.metrics.domain.spikes import SpikeDetector
 from apps.metrics.domain.train_row import TrainRow
 from apps.metrics.records import Points
@@ -119,11 +120,21 @@ def judged_ranks(values, *, state=None, known_ranks=0, **place):
 
 def local_losses(name):
     """Local losses of a recorded run as points, all ranks, by step."""
-    rows = [row for row in recorded_rank_rows(name) if "rank/local_loss" in row.values]
+    return points_of_series(name, "rank/local_loss")
+
+
+def recorded_points(name, *series):
+    """(signal, points) of per-rank series of a recorded run."""
+    return [(signal_of(one), points_of_series(name, one)) for one in series]
+
+
+def points_of_series(name, series):
+    """One per-rank series of a recorded run as points, all ranks, by step."""
+    rows = [row for row in recorded_rank_rows(name) if series in row.values]
     rows.sort(key=lambda row: (row.step, row.rank))
     return Points(
         np.array([row.step for row in rows], dtype=np.int64),
         np.array([row.time_ns for row in rows], dtype=np.int64),
-        np.array([row.values["rank/local_loss"] for row in rows]),
+        np.array([row.values[series] for row in rows]),
         np.array([row.rank for row in rows], dtype=np.int32),
     )

@@ -14,7 +14,7 @@ from apps.metrics.domain.departures import Departure, DeparturePolicy, departure
 from apps.metrics.domain.layer_keys import LayerKey, Recogniser
 from apps.metrics.domain.layer_statistics import ORDER
 from apps.metrics.domain.rank_outlier import RankPolicy, RankState
-from apps.metrics.domain.rank_words import RankCase
+from apps.metrics.domain.rank_state import RankCase
 from apps.metrics.domain.roles import model_signals
 
 NEAR_STEPS, FAR_STEPS = 600, 4_000

@@ -11,11 +11,11 @@ from django.db import transaction
 
 from apps.core.errors import AppError
 from apps.core.records import Finding
-from apps.metrics import policies, siblings, store, trends, watching
+from apps.metrics import policies, ranksignals, siblings, store, trends, watching
 from apps.metrics.domain import rank_outlier
 from apps.metrics.domain.planned import PlannedChange
 from apps.metrics.domain.rank_outlier import RankPolicy, RankState
-from apps.metrics.domain.rank_words import RankCase
+from apps.metrics.domain.rank_state import RankCase
 from apps.metrics.domain.reports import LATE, MOVED, RENAMED, taken_back
 from apps.metrics.domain.roles import FROM_LOG
 from apps.metrics.domain.rows import train_rows
@@ -56,7 +56,7 @@ def detect(run_id: int, attempt: int, now_ns: int) -> list[Finding]:
     steps, not clocks.
 
     Cost: two statements without new rows, fifteen more with rows of the job, five of them for
-    statistics of layers, up to nine more with lines of ranks, however many keys, steps and ranks
+    statistics of layers, up to fifteen more with lines of ranks, however many keys, steps and ranks
     there are; two more before the first row of each detector. 1.4 ms without news; about 30 us a
     new row, 0.4 ms a new logged step of the ranks (0.2 us a value with 1,024 of them), 1 us a value
     of a layer. Rows that come late, and the first ones of an attempt, cost SEED_STEPS rows more.
@@ -73,6 +73,7 @@ def detect(run_id: int, attempt: int, now_ns: int) -> list[Finding]:
             found += siblings.judge(look)
         if fresh.ranks is not None:
             found += _rank_outliers(look, *fresh.ranks)
+            found += ranksignals.watch(look, *fresh.ranks)
         if fresh.layers is not None:
             found += trends.watch(look, fresh.layers)
     return found

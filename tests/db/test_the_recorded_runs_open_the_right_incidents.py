@@ -99,3 +99,15 @@ def test_a_dead_job_names_the_rank_that_failed_first(run, rank, move):
     assert incident.cause_hint.startswith(f"Rank {rank} on gpu-b02 ")
     card = cards.card(incident)
     assert (card.shape, card.cause.cause, card.advice.move) == ("dead job", "failure", move)
+
+
+@pytest.mark.parametrize("step_size", SIZES)
+def test_the_slow_rank_is_one_warning_that_names_rank_host_and_part(step_size):
+    run_id = start("slow")
+    replay(run_id, job_rows("slow") + rank_rows("slow"), step_size)
+    (incident,) = _incidents(run_id)
+    (suspect,) = incident.suspects
+    assert (incident.kind, incident.page, incident.onset_step) == ("straggler", False, 250)
+    assert (suspect.rank, suspect.node, suspect.fault_class) == (6, "gpu-b02", "straggler")
+    assert "to get its data" in incident.title
+    assert cards.card(incident).shape == "not the loss"

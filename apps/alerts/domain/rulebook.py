@@ -28,6 +28,7 @@ KINDS: Final = {
     "rank_outlier": "one rank apart",
     "band_departure": "left the band of its reference",
     "eval_regression": "evaluation regression",
+    "straggler": "slow rank",
     "throughput_drop": "throughput drop",
     "failure": "failed job",
     "no_contact": "no contact",

@@ -146,6 +146,11 @@ _OF_KIND: dict[str, tuple[Move, str, str]] = {
         "The next automatic restart may pick a checkpoint of the abandoned attempt.",
         "Let it save into the branch directory before it is restarted.",
     ),
+    "straggler": (
+        Move.LOOK,
+        "One rank makes all others wait: the job is slow, not wrong, and going back mends nothing.",
+        "Test its host (clocks, temperature, data path, links); replace it at the next stop.",
+    ),
     "throughput_drop": (
         Move.LOOK,
         "The job is slow, not wrong: going back would mend nothing.",

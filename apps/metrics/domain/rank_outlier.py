@@ -1,13 +1,14 @@
-"""One rank whose local loss stands apart from all others at the same step.
+"""One rank whose number stands apart from those of all others at the same step.
 
 Data-parallel ranks train the same weights on different samples: their losses differ by sampling
 noise only. A rank that stays apart computes something else: corrupted weights or a broken device.
+A rank that stays slower than its peers makes all of them wait.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import msgspec
@@ -17,9 +18,10 @@ import numpy.typing as npt
 from apps.core.errors import AppError
 from apps.core.records import Finding
 from apps.core.robust import center_and_scale
-from apps.metrics.domain import rank_words
+from apps.metrics.domain import rank_words, straggler_words
 from apps.metrics.domain.blocks import Floats
-from apps.metrics.domain.rank_words import RankCase, StepVerdict, Told
+from apps.metrics.domain.rank_signals import PARTS, Meaning
+from apps.metrics.domain.rank_state import RankCase, StepVerdict, Told
 from apps.metrics.domain.rolling import median
 from apps.metrics.records import Points
 
@@ -28,15 +30,17 @@ STATE_VERSION = 2
 
 @dataclass(frozen=True, slots=True)
 class RankPolicy:
-    """A rank is apart at a step beyond `z` robust standard deviations of its peers and `excess`
-    of their median. It is reported when that holds at `need` of `of` logged steps.
+    """A rank is apart at a step beyond `z` robust standard deviations of its peers, `excess`
+    of their median and `share` of the time of the step; side: 1 above them only, -1 below, 0 both.
+    It is reported when that holds at `need` of `of` logged steps.
 
     The scale is at least the usual scale of the last steps and `floor_ratio` of the median: with
     eight ranks one step's own MAD can be small by chance. A rank must have been normal at
     `normal_rows` steps before, else it was always different (other data) and only worth a warning.
-    More than a quarter of the ranks apart is no outlier. A step is judged once `quorum` of the
+    More than a quarter of the ranks apart, or most_apart, is no outlier; more than alone_ratio of
+    them that were always different are a stage of a pipeline. A step is judged once `quorum` of the
     known ranks have logged it, `min_ranks` at least: hosts send at their own pace, and three ranks
-    of eight are no crowd to stand apart from. history_rows bounds the state.
+    of eight are no crowd to stand apart from. history_rows bounds the state. loud: the severity.
     """
 
     z: float = 6.0
@@ -50,6 +54,33 @@ class RankPolicy:
     clear_rows: int = 3
     history_rows: int = 256
     scale_rows: int = 20
+    side: int = 0
+    share: float = 0.0
+    most_apart: int = 1 << 20
+    alone_ratio: float = 1.0
+    loud: str = "page"
+
+
+SIGNAL_POLICY = RankPolicy(
+    z=10.0, excess=0.0, floor_ratio=0.005, need=4, of=5, clear_rows=5, history_rows=64,
+    most_apart=64, alone_ratio=1 / 64, loud="warn",
+)  # fmt: skip
+"""Any number that ranks should agree about. Noise with tails as heavy as those of Student's t with
+three degrees of freedom passes z at 0.15 % of the steps, 4 times of 5 at less than 1e-10."""
+_SLOW = RankPolicy(
+    z=6.0, excess=0.0, floor_ratio=0.0, need=4, of=5, clear_rows=5, history_rows=64,
+    side=1, share=0.05, most_apart=64, alone_ratio=1 / 64, loud="warn",
+)  # fmt: skip
+"""Less than 5 % of a step cannot be told from noise by log lines; host tests can."""
+
+
+def policy_of(meaning: Meaning) -> RankPolicy:
+    """How a per-rank series of this meaning is compared."""
+    if meaning is Meaning.LOSS:
+        return RankPolicy()
+    if meaning is Meaning.COMMUNICATION:
+        return replace(_SLOW, side=-1)
+    return _SLOW if meaning in PARTS else SIGNAL_POLICY
 
 
 class RankState(msgspec.Struct):
@@ -79,16 +110,24 @@ def dump(state: RankState) -> bytes:
     return msgspec.msgpack.encode(state)
 
 
-def judge(state: RankState, points: Points, case: RankCase, policy: RankPolicy) -> list[Finding]:
+def judge(
+    state: RankState,
+    points: Points,
+    case: RankCase,
+    policy: RankPolicy,
+    paces: Mapping[int, float] | None = None,
+) -> list[Finding]:
     """Findings that opened, changed or closed after judging these steps (again).
 
     points: all ranks of the steps with news, by step. A step may come again when late ranks have
     arrived: its verdict is replaced, and what was told of it is told anew with the larger number
-    of ranks, or taken back. O(steps x ranks log ranks).
+    of ranks, or taken back. paces: step -> seconds it took, for a policy with a share; what is
+    no number stands apart, but a time that is none was not logged. O(steps x ranks log ranks).
     """
     found: dict[str, Finding] = {}
+    look = _Look(case, policy, paces or {})
     for part in _portions(points, policy.history_rows // 2):
-        found |= {finding.key: finding for finding in _judge(state, part, case, policy)}
+        found |= {finding.key: finding for finding in _judge(state, part, look)}
     return list(found.values())
 
 
@@ -113,8 +152,18 @@ def _portions(points: Points, steps: int) -> Iterator[Points]:
         yield Points(points.step[one], points.time_ns[one], points.value[one], points.rank[one])
 
 
-def _judge(state: RankState, points: Points, case: RankCase, policy: RankPolicy) -> list[Finding]:
-    _replace_steps(state, points, case, policy)
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What one call of judge looks by."""
+
+    case: RankCase
+    policy: RankPolicy
+    paces: Mapping[int, float]
+
+
+def _judge(state: RankState, points: Points, look: _Look) -> list[Finding]:
+    case, policy = look.case, look.policy
+    _replace_steps(state, points, look)
     judged = [verdict for verdict in state.steps if verdict.judged]
     if not judged:
         return []
@@ -130,7 +179,8 @@ def _judge(state: RankState, points: Points, case: RankCase, policy: RankPolicy)
 # -- verdicts of single steps -----------------------------------------------------------------
 
 
-def _replace_steps(state: RankState, points: Points, case: RankCase, policy: RankPolicy) -> None:
+def _replace_steps(state: RankState, points: Points, look: _Look) -> None:
+    case, policy = look.case, look.policy
     if points.rank is None or not len(points.step):
         return
     verdicts = {verdict.step: verdict for verdict in state.steps}
@@ -142,8 +192,12 @@ def _replace_steps(state: RankState, points: Points, case: RankCase, policy: Ran
         earlier = [v.scale for at, v in verdicts.items() if v.judged and at < step]
         usual = median(earlier[-policy.scale_rows :])
         rank, value = _last_of_each_rank(points.rank[one], points.value[one])
+        if policy.side:
+            rank, value = rank[np.isfinite(value)], value[np.isfinite(value)]
         verdicts[step] = StepVerdict(step, int(points.time_ns[one].max()), len(rank))
-        if len(rank) >= quorum and np.isfinite(value).any():
+        verdicts[step].pace_s = look.paces.get(step, 0.0)
+        timed = verdicts[step].pace_s > 0 or not policy.share
+        if timed and len(rank) >= quorum and np.isfinite(value).any():
             _compare(verdicts[step], (rank, value), usual, policy)
     steps = [verdicts[step] for step in sorted(verdicts)]
     state.dropped_steps += sum(verdict.judged for verdict in steps[: -policy.history_rows])
@@ -169,10 +223,12 @@ def _compare(
     verdict.judged = True
     verdict.median, verdict.scale = center_and_scale(value[np.isfinite(value)])
     scale = max(verdict.scale, usual, policy.floor_ratio * abs(verdict.median), 1e-12)
-    far = np.abs(value - verdict.median)
+    far = value - verdict.median
+    far = policy.side * far if policy.side else np.abs(far)
+    least = max(policy.excess * abs(verdict.median), policy.share * verdict.pace_s)
     apart = ~np.isfinite(value)
-    apart |= (far > policy.z * scale) & (far > policy.excess * abs(verdict.median))
-    if apart.sum() <= max(1, len(rank) // 4):
+    apart |= (far > policy.z * scale) & (far > least)
+    if apart.sum() <= min(max(1, len(rank) // 4), policy.most_apart):
         verdict.apart = {int(r): float(v) for r, v in zip(rank[apart], value[apart], strict=True)}
 
 
@@ -210,12 +266,22 @@ class _Bench:
             if told == known:
                 continue
             self.state.told = [*(t for t in self.state.told if t is not known), told]
-            found.append(rank_words.finding(self.case, told, episode.seen, episode.end))
+            found.append(self.finding(told, episode))
         for told in self.state.told:
             if told.rank == rank and told not in standing and self.is_disproved(told):
                 told.severity, told.closed_step = "info", self.judged[-1].step
-                found.append(rank_words.taken_back(self.case, told, self.judged[-1]))
+                words = straggler_words if self.policy.side else rank_words
+                found.append(words.taken_back(self.case, told, self.judged[-1]))
         return found
+
+    def finding(self, told: Told, episode: _Episode) -> Finding:
+        """What is said of an episode."""
+        if not self.policy.side:
+            return rank_words.finding(self.case, told, episode.seen, episode.end)
+        last = episode.seen.step if episode.end is None else episode.end.step
+        during = [v for v in self.judged if told.since_step <= v.step <= last]
+        cost = straggler_words.cost_of(during, told.rank)
+        return straggler_words.finding(self.case, told, (episode.seen, episode.end), cost)
 
     def is_disproved(self, told: Told) -> bool:
         """Whether a report without an episode is wrong, and not just older than the history."""
@@ -253,7 +319,7 @@ class _Bench:
             since_step=episode.since.step,
             since_time_ns=episode.since.time_ns,
             last_normal_step=max(episode.normal_steps, default=None),
-            severity="page" if many >= self.policy.normal_rows else "warn",
+            severity=self.policy.loud if many >= self.policy.normal_rows else self.quiet(episode),
             seen_step=episode.seen.step,
             ranks=episode.seen.ranks,
             closed_step=None if episode.end is None else episode.end.step,
@@ -263,10 +329,16 @@ class _Bench:
         told.key_step = known.key_step
         if not episode.normal_steps:  # they may have left the history
             told.last_normal_step = known.last_normal_step
-        told.severity = "page" if known.severity == "page" else told.severity
+        louder = self.policy.loud if known.severity == self.policy.loud else told.severity
+        told.severity = louder
         if known.since_step < self.judged[0].step:  # it seems to begin where the history begins
             told = msgspec.structs.replace(known, closed_step=told.closed_step)
         return told
+
+    def quiet(self, episode: _Episode) -> str:
+        """The severity of what was always different: many of a kind are a stage, not a fault."""
+        few = max(1.0, self.policy.alone_ratio * episode.seen.ranks)
+        return "warn" if len(episode.seen.apart) <= few else "info"
 
 
 def _stretches(flags: list[bool], policy: RankPolicy) -> list[tuple[int, int, int | None]]:

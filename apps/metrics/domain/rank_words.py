@@ -3,64 +3,24 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-
-import msgspec
 
 from apps.core.records import Evidence, Finding, FindingSeverity, Suspect
 from apps.core.words import number
+from apps.metrics.domain.rank_signals import Meaning
+from apps.metrics.domain.rank_state import RankCase, StepVerdict, Told
 from apps.metrics.domain.reports import fact
 
 DETECTOR = "metrics.rank_outlier"
 FAULT_CLASS = "silent_data_corruption"
 CONFIDENCE = 0.8
 """Same weights and clip, other result: memory or arithmetic. Bad samples would not stay bad."""
+SIGNAL_CONFIDENCE = 0.5
+"""Another number than the loss may differ between ranks for reasons of its own."""
 RULE = (
     "local loss beyond 6 robust standard deviations and 25 % of the median of the ranks at 2 of 3 "
     "logged steps"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class RankCase:
-    """Which series of which attempt. known_ranks: how many ranks it should have, 0 if unknown."""
-
-    attempt: int
-    series: str
-    known_ranks: int = 0
-
-
-class StepVerdict(msgspec.Struct):
-    """One logged step. ranks: how many have logged it. judged: they were enough to compare.
-
-    apart: rank -> its value. scale: of this step alone.
-    """
-
-    step: int
-    time_ns: int
-    ranks: int
-    judged: bool = False
-    median: float = 0.0
-    scale: float = 0.0
-    apart: dict[int, float] = {}
-
-
-class Told(msgspec.Struct):
-    """A stretch of a rank, as it was last reported. key_step: where it seemed to begin at first.
-
-    seen_step, ranks: the step whose values were quoted, and how many ranks had logged it.
-    closed_step: where the rank was back, or the report was taken back.
-    """
-
-    rank: int
-    key_step: int
-    since_step: int
-    since_time_ns: int
-    last_normal_step: int | None
-    severity: str
-    seen_step: int
-    ranks: int
-    closed_step: int | None = None
+SIGNAL_RULE = "beyond 10 robust standard deviations of the ranks at 4 of 5 logged steps"
 
 
 def finding(case: RankCase, told: Told, here: StepVerdict, end: StepVerdict | None) -> Finding:
@@ -68,7 +28,7 @@ def finding(case: RankCase, told: Told, here: StepVerdict, end: StepVerdict | No
     value, back = here.apart.get(told.rank), "" if end is None else f", back by step {end.step}"
     evidence = (_values(case, told, here), _stretch(told))
     return Finding(
-        key=f"rank:a{case.attempt}:r{told.rank}:s{told.key_step}",
+        key=_key(case, told),
         detector=DETECTOR,
         kind="rank_outlier",
         severity=FindingSeverity(told.severity),
@@ -84,7 +44,7 @@ def finding(case: RankCase, told: Told, here: StepVerdict, end: StepVerdict | No
         closed_step=None if end is None else end.step,
         closed_time_ns=None if end is None else end.time_ns,
         evidence=evidence,
-        suspects=(Suspect(told.rank, None, FAULT_CLASS, CONFIDENCE, evidence),),
+        suspects=(Suspect(told.rank, None, FAULT_CLASS, _confidence(case), evidence),),
         facts={
             "value": fact(value),
             "median_of_others": here.median,
@@ -92,7 +52,7 @@ def finding(case: RankCase, told: Told, here: StepVerdict, end: StepVerdict | No
             "since_step": told.since_step,
             "last_normal_step": told.last_normal_step,
             "ranks": here.ranks,
-            "rule": RULE,
+            "rule": rule_of(case),
         },
     )
 
@@ -109,9 +69,24 @@ def renamed(case: RankCase, told: Told, now: StepVerdict) -> Finding:
     return _over(case, told, now, f"{text}, so it says nothing about rank {told.rank}")
 
 
+def rule_of(case: RankCase) -> str:
+    """What was tested, in words."""
+    return RULE if case.meaning is Meaning.LOSS else f"{case.series} {SIGNAL_RULE}"
+
+
+def _confidence(case: RankCase) -> float:
+    return CONFIDENCE if case.meaning is Meaning.LOSS else SIGNAL_CONFIDENCE
+
+
+def _key(case: RankCase, told: Told) -> str:
+    """Losses keep the keys they had before other series were judged."""
+    of = "" if case.meaning is Meaning.LOSS else f":{case.series}"
+    return f"rank{of}:a{case.attempt}:r{told.rank}:s{told.key_step}"
+
+
 def _over(case: RankCase, told: Told, now: StepVerdict, text: str) -> Finding:
     return Finding(
-        key=f"rank:a{case.attempt}:r{told.rank}:s{told.key_step}",
+        key=_key(case, told),
         detector=DETECTOR,
         kind="rank_outlier",
         severity=FindingSeverity.INFO,
@@ -126,7 +101,7 @@ def _over(case: RankCase, told: Told, now: StepVerdict, text: str) -> Finding:
         closed_step=now.step,
         closed_time_ns=now.time_ns,
         evidence=(Evidence(text, time_ns=now.time_ns, step=now.step, rank=told.rank, weight=-1),),
-        facts={"since_step": told.since_step, "ranks": now.ranks, "rule": RULE},
+        facts={"since_step": told.since_step, "ranks": now.ranks, "rule": rule_of(case)},
     )
 
 

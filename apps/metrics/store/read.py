@@ -128,10 +128,19 @@ def read_rank_rows(
     run_id: int, attempt: int, key: str, from_step: int | None = None, to_step: int | None = None
 ) -> Points | None:
     """All ranks of one per-rank series at full resolution, by step; None if there is no point."""
-    known = names.ids(run_id, [key], ranked=True)
-    plan = Plan(run_id, list(known), attempt, from_step, to_step)
-    found = _points(fetch(plan), list(known), (from_step, to_step))
-    return next(iter(found.values()), None)
+    return read_rank_series(run_id, attempt, [key], (from_step, to_step)).get(key)
+
+
+def read_rank_series(
+    run_id: int, attempt: int, keys: Sequence[str], steps: tuple[int | None, int | None]
+) -> dict[str, Points]:
+    """name -> all ranks of a per-rank series at full resolution, by step, both ends included.
+
+    Names without a point are left out. Three statements, whatever the number of series.
+    """
+    known = names.ids(run_id, keys, ranked=True)
+    found = _points(fetch(Plan(run_id, list(known), attempt, *steps)), list(known), steps)
+    return {known[key]: points for (key, _), points in found.items()}
 
 
 def latest(run_id: int, attempt: int, keys: Sequence[str]) -> dict[str, tuple[int, int, float]]:

@@ -17,6 +17,7 @@ _WHOLE = frozenset(
         FAILURE,
         "no_contact",
         "throughput_drop",
+        "straggler",
         "save_failed",
         "save_late",
         "save_slow",

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
+from zoneinfo import available_timezones
 
 from apps.core.errors import AppError
 
@@ -43,6 +44,12 @@ TABLE: tuple[Setting, ...] = (
     Setting("LASTGOOD_EVENTS_URL", "str", "", "The same for events; set by `make up`."),
     Setting("PUBLIC_URL", "str", "", "How people reach the site; used in mails and orders."),
     Setting("EVENTS_URL", "str", "", "Public address of /events; unset: same host, PORT + 1."),
+    Setting(
+        "CLUSTER_ZONE",
+        "str",
+        "",
+        "Time zone of the cluster (Europe/Berlin) for pages; unset: none.",
+    ),
     Setting("ALLOWED_HOSTS", "str", "127.0.0.1,localhost,[::1]", "Host names the site answers to."),
     Setting("TRUSTED_PROXIES", "int", "0", "Proxies before web that append to X-Forwarded-For."),
     Setting("INGEST_ACK", "always|everysec|commit", "always", "What an ingest answer waits for."),
@@ -199,6 +206,15 @@ def address(name: str, schemes: Sequence[str]) -> SplitResult | None:
         hint = f"{schemes[0]}://host:port; allowed are {', '.join(schemes)}"
         raise AppError("this is not an address", where=name, hint=hint)
     return parts
+
+
+def zone(name: str) -> str:
+    """The value of `name` as a name of the time zone database, "" if unset."""
+    value = text(name)
+    if value and value not in available_timezones():
+        hint = "a name of the time zone database, such as Europe/Berlin or UTC"
+        raise AppError(f'"{value}" is not a time zone', where=name, hint=hint)
+    return value
 
 
 def items(name: str) -> list[str]:

@@ -86,6 +86,7 @@ PORT = env.integer("PORT")
 WEB_URL = env.text("LASTGOOD_WEB_URL") or _servers.web_url or f"http://127.0.0.1:{PORT}"
 PUBLIC_URL = (env.text("PUBLIC_URL") or WEB_URL).rstrip("/")
 EVENTS_URL = env.text("EVENTS_URL")
+CLUSTER_ZONE = env.zone("CLUSTER_ZONE")
 ORDERS_DIR = HOME / "orders"
 ORDER_WEBHOOK_URL = env.text("ORDER_WEBHOOK_URL")
 ORDER_WEBHOOK_SECRET = env.text("ORDER_WEBHOOK_SECRET")

@@ -6,21 +6,15 @@ from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest
+from django.urls import NoReverseMatch, reverse
 
+from apps.accounts.services import actor_of
 from apps.core.clock import now_ns
+from apps.dashboard import places
 from apps.dashboard.alert_health import alert_trouble
+from apps.dashboard.keys import KEYS
 from apps.dashboard.store_health import disk_warning
 from apps.incidents import store as incidents
-
-_SECTIONS = (
-    ("/incidents/", "incidents"),
-    ("/alerts/", "alerts"),
-    ("/ingest/", "ingest"),
-    ("/audit/", "audit"),
-    ("/storage/", "storage"),
-    ("/goodput/", "goodput"),
-    ("/runs/", "runs"),
-)
 
 
 def events_url(request: HttpRequest) -> str:
@@ -31,20 +25,41 @@ def events_url(request: HttpRequest) -> str:
     return f"{request.scheme}://{host}:{settings.PORT + 1}/events"
 
 
-def _section(path: str) -> str:
-    found = (name for prefix, name in _SECTIONS if path.startswith(prefix))
-    return "runs" if path == "/" else next(found, "")
+def _address(page: str, *args: str) -> str | None:
+    try:
+        return reverse(page, args=args)
+    except NoReverseMatch:
+        return None
+
+
+def _run(request: HttpRequest) -> str | None:
+    """The key of the run that a page is about, by its address alone."""
+    match = request.resolver_match
+    return match.kwargs.get("key") if match and request.path.startswith("/runs/") else None
+
+
+def _role(request: HttpRequest) -> str:
+    person = actor_of(request.user)
+    if person is None or not person.may("operate"):
+        return "viewer: reads everything"
+    return "administrator" if person.may("admin") else "operator: acts on runs and incidents"
 
 
 def frame(request: HttpRequest) -> dict[str, Any]:
-    """Time, event stream, open incidents, section, warnings; nothing for strangers."""
+    """Time, event stream, open incidents, rail, warnings; nothing for strangers."""
     moment = now_ns()
-    base: dict[str, Any] = {"now_ns": moment, "now_ms": moment // 1_000_000}
+    base: dict[str, Any] = {
+        "now_ns": moment,
+        "now_ms": moment // 1_000_000,
+        "cluster_zone": settings.CLUSTER_ZONE,
+    }
     if not getattr(getattr(request, "user", None), "is_authenticated", False):
         return base
     return {
         **base,
-        "section": _section(request.path),
+        "rail": places.rail(request.path, _run(request), _address),
+        "role": _role(request),
+        "key_groups": KEYS,
         "events_url": events_url(request),
         "open_incidents": incidents.open_count,
         "disk_warning": disk_warning,

@@ -8,6 +8,7 @@ from apps.dashboard import (
     views_alerts,
     views_channels,
     views_checkpoints,
+    views_chooser,
     views_detectors,
     views_evaluations,
     views_handover,
@@ -32,6 +33,8 @@ from apps.dashboard import (
 
 urlpatterns = [
     path("", views.runs, name="runs"),
+    path("logs/", views_chooser.chooser, {"page": "logs"}, name="log_chooser"),
+    path("checkpoints/", views_chooser.chooser, {"page": "checkpoints"}, name="checkpoint_chooser"),
     path("ingest/", views.ingest, name="ingest"),
     path("ingest/quarantine/<int:number>", views.quarantined_body, name="quarantined_body"),
     path("ingest/labels/", views_labels.labels, name="labels"),

@@ -1,43 +1,70 @@
-/* Frame of every page: theme, zone, ages, keyboard. Pages work without it. */
+/* Frame of every page: theme, zone, rail, menus, ages, keyboard. Pages work without it. */
 import { store, stored } from "./dom.js";
 import { isPaused, setPaused } from "./live.js";
-import { refreshTimes, setZone, zone } from "./time.js";
+import { nextZone, refreshTimes, setZone, zone } from "./time.js";
 
 const root = document.documentElement;
+const all = (selector) => document.querySelectorAll(selector);
 const THEMES = ["system", "light", "dark"];
 
-function nextTheme() {
-  const name = THEMES[(THEMES.indexOf(root.dataset.theme) + 1) % THEMES.length];
+/* -- theme and zone */
+
+function setTheme(name) {
   root.dataset.theme = name;
   store("theme", name);
   label();
   document.dispatchEvent(new CustomEvent("lg:theme"));
 }
 
+const nextTheme = () => setTheme(THEMES[(THEMES.indexOf(root.dataset.theme) + 1) % THEMES.length]);
+
 function label() {
-  for (const button of document.querySelectorAll("[data-theme-toggle]")) {
+  for (const button of all("[data-theme-toggle]")) {
     button.hidden = false;
     button.title = `Theme: ${root.dataset.theme}. Click for the next.`;
-    button.querySelector("span").textContent = root.dataset.theme[0].toUpperCase() + root.dataset.theme.slice(1);
   }
+  for (const button of all("[data-theme-set]")) button.setAttribute("aria-pressed", String(button.dataset.themeSet === root.dataset.theme));
 }
 
 label();
-for (const b of document.querySelectorAll("[data-theme-toggle]")) b.addEventListener("click", nextTheme);
+for (const b of all("[data-theme-toggle]")) b.addEventListener("click", nextTheme);
+for (const b of all("[data-theme-set]")) b.addEventListener("click", () => setTheme(b.dataset.themeSet));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => document.dispatchEvent(new CustomEvent("lg:theme")));
 
-for (const group of document.querySelectorAll("[data-zone]")) group.hidden = false;
-for (const b of document.querySelectorAll("[data-zone-set]")) b.addEventListener("click", () => setZone(b.dataset.zoneSet));
+for (const b of all("[data-zone-set]")) b.addEventListener("click", () => setZone(b.dataset.zoneSet));
 setZone(zone());
 setInterval(() => { if (!document.hidden) refreshTimes(); }, 5000);
 document.body.addEventListener("htmx:afterSwap", (event) => refreshTimes(event.target));
 
-/* Keyboard. No key starts a rollback. */
+/* -- rail and menus */
+
+const rail = document.querySelector(".rail");
+function toggleRail() {
+  root.dataset.rail = rail.offsetWidth < 100 ? "wide" : "narrow";
+  store("rail", root.dataset.rail);
+  for (const b of all("[data-rail-toggle]")) b.setAttribute("aria-pressed", String(root.dataset.rail === "narrow"));
+}
+for (const b of all("[data-rail-toggle]")) b.addEventListener("click", toggleRail);
+
+const menus = [...all("details.menu")];
+document.addEventListener("click", (event) => {
+  for (const menu of menus) if (menu.open && !menu.contains(event.target)) menu.open = false;
+});
+document.addEventListener("keydown", (event) => {
+  const menu = event.key === "Escape" && menus.find((one) => one.open);
+  if (!menu) return;
+  menu.open = false;
+  menu.querySelector("summary").focus();
+});
+
+/* -- keyboard. No key starts a rollback. */
+
 const dialog = document.getElementById("keys");
+const places = new Map([...all("[data-go]")].map((link) => [link.dataset.go, link.href]));
 let going = false;
 
 function move(by) {
-  const items = [...document.querySelectorAll("[data-item]")];
+  const items = [...all("[data-item]")];
   if (!items.length) return;
   const at = items.indexOf(document.activeElement);
   items[at < 0 ? (by > 0 ? 0 : items.length - 1) : Math.min(items.length - 1, Math.max(0, at + by))].focus();
@@ -48,19 +75,18 @@ const KEYS = {
   k: () => move(-1),
   "?": () => dialog.showModal(),
   d: nextTheme,
-  t: () => setZone(zone() === "utc" ? "local" : "utc"),
+  t: () => setZone(nextZone()),
   p: () => { if (document.querySelector("[data-pause]")) setPaused(!isPaused()); },
   "/": () => document.querySelector("[data-search]")?.focus(),
 };
-const PLACES = { r: "/", i: "/incidents/", l: "/alerts/", n: "/ingest/", a: "/audit/" };
 
 document.addEventListener("keydown", (event) => {
   if (stored("keys") === "off" && event.key !== "?") return;
-  if (event.ctrlKey || event.metaKey || event.altKey || dialog?.open) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
   if (event.target.matches("input, textarea, select, [contenteditable]")) return;
   if (going) {
     going = false;
-    if (PLACES[event.key]) location.assign(PLACES[event.key]);
+    if (places.has(event.key)) location.assign(places.get(event.key));
   } else if (event.key === "g") {
     going = true;
     setTimeout(() => { going = false; }, 1200);
@@ -72,7 +98,11 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+for (const b of all("[data-keys-open]")) b.addEventListener("click", () => dialog.showModal());
 const off = document.querySelector("[data-keys-off]");
 function keysLabel() { if (off) off.textContent = stored("keys") === "off" ? "Turn single keys on" : "Turn single keys off"; }
 off?.addEventListener("click", () => { store("keys", stored("keys") === "off" ? "on" : "off"); keysLabel(); });
 keysLabel();
+
+/* What only works with this file is hidden until it has come. */
+for (const node of all("[data-zone], [data-themes], [data-rail-toggle], [data-keys-open]")) node.hidden = false;

@@ -1,6 +1,8 @@
-/* Runs before the first paint, so that a chosen theme does not flash. Classic script on purpose. */
+/* Runs before the first paint, so that what a person has chosen does not flash. Classic script on purpose. */
 (() => {
   const stored = (name) => { try { return localStorage.getItem(name); } catch { return null; } };
-  document.documentElement.dataset.theme = stored("theme") || "system";
-  document.documentElement.dataset.zone = stored("zone") || "utc";
+  const chosen = document.documentElement.dataset;
+  chosen.theme = stored("theme") || "system";
+  chosen.zone = stored("zone") || "utc";
+  if (stored("rail")) chosen.rail = stored("rail");
 })();

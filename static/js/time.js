@@ -1,21 +1,29 @@
-/* One zone switch for the whole page: UTC or local, with the zone always named. */
+/* One zone switch for the whole page: UTC, local or the cluster's, with the zone always named. */
 import { store } from "./dom.js";
 
 const two = (n) => String(n).padStart(2, "0");
+const CLUSTER = document.body.dataset.clusterZone;
+const ZONES = CLUSTER ? ["utc", "local", "cluster"] : ["utc", "local"];
+const there = CLUSTER && new Intl.DateTimeFormat("en-US", {
+  timeZone: CLUSTER, hourCycle: "h23", year: "numeric", month: "numeric", day: "numeric", hour: "numeric", minute: "numeric", second: "numeric",
+});
 
-export const zone = () => document.documentElement.dataset.zone || "utc";
+/** The chosen zone: utc, local or cluster; what this server no longer knows is UTC. */
+export const zone = () => (ZONES.includes(document.documentElement.dataset.zone) ? document.documentElement.dataset.zone : "utc");
+export const nextZone = () => ZONES[(ZONES.indexOf(zone()) + 1) % ZONES.length];
 
-/** The parts of a moment in the chosen zone. */
+/** The parts of a moment in the chosen zone: year to second, milliseconds. */
 function parts(ms) {
   const d = new Date(ms);
-  return zone() === "utc"
-    ? [d.getUTCFullYear(), d.getUTCMonth() + 1, d.getUTCDate(), d.getUTCHours(), d.getUTCMinutes(), d.getUTCSeconds(), d.getUTCMilliseconds()]
-    : [d.getFullYear(), d.getMonth() + 1, d.getDate(), d.getHours(), d.getMinutes(), d.getSeconds(), d.getMilliseconds()];
+  if (zone() === "utc") return [d.getUTCFullYear(), d.getUTCMonth() + 1, d.getUTCDate(), d.getUTCHours(), d.getUTCMinutes(), d.getUTCSeconds(), d.getUTCMilliseconds()];
+  if (zone() === "local") return [d.getFullYear(), d.getMonth() + 1, d.getDate(), d.getHours(), d.getMinutes(), d.getSeconds(), d.getMilliseconds()];
+  const named = Object.fromEntries(there.formatToParts(d).map((part) => [part.type, Number(part.value)]));
+  return [named.year, named.month, named.day, named.hour, named.minute, named.second, d.getUTCMilliseconds()];
 }
 
 export function clock(ms) {
   const [y, mo, d, h, mi, s] = parts(ms);
-  const name = zone() === "utc" ? "UTC" : "local";
+  const name = { utc: "UTC", local: "local", cluster: CLUSTER }[zone()];
   return `${y}-${two(mo)}-${two(d)} ${two(h)}:${two(mi)}:${two(s)} ${name}`;
 }
 

@@ -38,6 +38,8 @@ PAGES = [
     "/runs/boom/rollback/?incident={incident}&step=750",
     "/projects/-/rollback/",
     "/ingest/",
+    "/logs/",
+    "/checkpoints/",
     "/audit/",
     "/alerts/",
     "/alerts/mine/",

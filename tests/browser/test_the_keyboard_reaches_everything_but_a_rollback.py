@@ -9,7 +9,7 @@ def page(visit, exploded):
 
 
 @pytest.mark.parametrize(
-    ("keys", "place"), [("gi", "/incidents/"), ("gn", "/ingest/"), ("ga", "/audit/")]
+    ("keys", "place"), [("gi", "/incidents/"), ("gl", "/logs/"), ("gu", "/audit/")]
 )
 def test_g_goes_places(page, keys, place):
     page.keyboard.type(keys)

@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[2]
         (env.integer, "PORT", "http", '"http" is not a whole number; digits only, such as 8000'),
         (env.integer, "PORT", "-1", '"-1" is not a whole number'),
         (env.boolean, "DEBUG", "maybe", '"maybe" is not a switch; use 1, true, yes, on or 0'),
+        (env.zone, "CLUSTER_ZONE", "Berlin", '"Berlin" is not a time zone; a name of the time'),
     ],
 )
 def test_the_message_says_what_is_allowed(monkeypatch, read, name, value, message):

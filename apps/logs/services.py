@@ -8,12 +8,13 @@ from django.db import transaction
 
 from apps.core.records import Finding
 from apps.logs import store
-from apps.logs.domain.triage.assemble import assemble
+from apps.logs.domain.triage.assemble import Known, assemble
 from apps.logs.domain.triage.classify import taxonomy
-from apps.logs.domain.triage.first_failure import Verdict, first_failure
+from apps.logs.domain.triage.first_failure import first_failure
 from apps.logs.domain.triage.ranks import RankState
 from apps.logs.domain.triage.report import finding_of, fingerprint, recovered_finding
 from apps.logs.domain.triage.settle import Action, Judged, SettlePolicy, is_due, settle
+from apps.logs.domain.triage.verdict import Verdict
 from apps.runs import store as runs
 
 POLICY = SettlePolicy()
@@ -55,10 +56,11 @@ def look_again_ns(run_id: int, attempt: int) -> int | None:
 
 
 def _verdict(run_id: int, attempt: int, states: list[RankState]) -> Verdict | None:
-    rows = store.event_rows(run_id, attempt, states)
+    known = Known(_placed(run_id, attempt, states), store.clocks(run_id, attempt))
+    rows = store.event_rows(run_id, attempt, states, known.spread_ns)
     if not rows:
         return None
-    facts = assemble(rows, states, taxonomy(), placed=_placed(run_id, attempt, states))
+    facts = assemble(rows, states, taxonomy(), known)
     verdict = first_failure(facts, taxonomy())
     reported = any(agent.failed for agent in facts.agents)
     if verdict is not None and not reported and _ended_well(run_id, attempt):

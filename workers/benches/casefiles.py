@@ -5,13 +5,15 @@ Of a job that was restarted by torchrun the files of its first start count: ther
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from apps.core.records import Severity
+from apps.core.records import MetricRow, Severity
+from apps.logs.domain.clock.skew import host_clocks, pack, unpack
+from apps.logs.domain.clock.steptimes import first_times
 from apps.logs.domain.reading.columns import LineColumns
 from apps.logs.domain.reading.parsing import parse_segment
 from apps.logs.domain.reading.segments import (
@@ -21,7 +23,7 @@ from apps.logs.domain.reading.segments import (
     ParsePolicy,
     SegmentMeta,
 )
-from apps.logs.domain.triage.assemble import EventRow, assemble
+from apps.logs.domain.triage.assemble import EventRow, Known, assemble
 from apps.logs.domain.triage.case import AttemptFacts
 from apps.logs.domain.triage.classify import Taxonomy
 from apps.logs.domain.triage.flight_dump import Dump, read_dump
@@ -82,21 +84,40 @@ def _is_of_process(one: CaseFile) -> bool:
     return one.origin.rank is not None or one.origin.local_rank is not None
 
 
-def facts_of(folder: Path, taxonomy: Taxonomy) -> tuple[AttemptFacts, int]:
-    """What the first-failure rule decides on, and how many lines that came from."""
-    files = files_of(folder)
-    alone = not any(map(_is_of_process, files))
-    states: dict[SlotKey, RankState] = {}
-    rows: list[EventRow] = []
-    lines = 0
-    for one in files:
-        parsed = _parsed(one, alone=alone)
+@dataclass(slots=True)
+class CaseLines:
+    """What the lines of a case say, before anybody judges them."""
+
+    states: dict[SlotKey, RankState] = field(default_factory=dict)
+    rows: list[EventRow] = field(default_factory=list)
+    steps: dict[str, list[bytes]] = field(default_factory=dict)
+    metrics: list[MetricRow] = field(default_factory=list)
+    lines: int = 0
+
+    def take(self, one: CaseFile, parsed: ParsedSegment) -> None:
+        """The lines of one file."""
         columns = LineColumns.of(parsed.lines)
-        fold_lines(states, one.node, columns)
-        fold_placements(states, one.node, parsed.placements)
-        rows += rows_of(one.node, parsed.lines)
-        lines += len(columns)
-    return assemble(rows, states.values(), taxonomy), lines
+        fold_lines(self.states, one.node, columns)
+        fold_placements(self.states, one.node, parsed.placements)
+        self.rows += rows_of(one.node, parsed.lines)
+        self.steps.setdefault(one.node, []).append(pack(first_times(columns)))
+        self.metrics += parsed.metrics
+        self.lines += len(columns)
+
+    def facts(self, taxonomy: Taxonomy) -> AttemptFacts:
+        """What the first-failure rule decides on."""
+        times = {node: unpack(b"".join(bodies)) for node, bodies in self.steps.items() if node}
+        known = Known(clocks=host_clocks(times))
+        return assemble(self.rows, self.states.values(), taxonomy, known)
+
+
+def lines_of(files: Sequence[CaseFile]) -> CaseLines:
+    """What these files say."""
+    alone = not any(map(_is_of_process, files))
+    said = CaseLines()
+    for one in files:
+        said.take(one, _parsed(one, alone=alone))
+    return said
 
 
 def dumps_of(folder: Path) -> dict[int, Dump]:

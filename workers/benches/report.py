@@ -13,7 +13,7 @@ class BenchOptions:
 
     steps, keys: of the built-in data instead of the usual number; few measure nothing, but fast.
     peers: Python interpreters that can import a program to compare with. scale: length of the
-    made-up job of `logs`. door: of `logs`, None for each.
+    made-up job of `logs`. door: of `logs`, None for each. recorded: of `triage`: the recorded runs.
     """
 
     data: Path | None = None
@@ -22,6 +22,7 @@ class BenchOptions:
     peers: tuple[Path, ...] = ()
     scale: float = 1.0
     door: str | None = None
+    recorded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,8 @@
 --data: a folder of folders, each with the log files of one job, or the flight recorder dumps of its
 ranks (`fr/_dump_N`, `fr_json/rank_N.json`), and `truth.json`:
 {"first_failing_rank": rank, list of ranks or null, "answerable": true, ...}; without it, a storm
-(triagestorm.py). --json FILE writes the answers: {case: {"rank", "host",
+(triagestorm.py). --recorded: the recorded runs, in --data or those that ship (triagerecorded.py).
+--json FILE writes the answers: {case: {"rank", "host",
 "fault_class", "confidence"}}.
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,39 +20,19 @@ import orjson
 
 from apps.core.errors import AppError
 from apps.logs.domain.triage.classify import Taxonomy, taxonomy
-from apps.logs.domain.triage.first_failure import Verdict, first_failure
 from apps.logs.domain.triage.flight import FlightVerdict, judge
-from workers.benches import triagestorm
-from workers.benches.casefiles import dumps_of, facts_of
+from workers.benches import triagerecorded, triagestorm
+from workers.benches.caseanswers import Answer, answered, word
+from workers.benches.casefiles import dumps_of, files_of, lines_of
 from workers.benches.report import BenchOptions, BenchReport
 
-HIGH, MEDIUM = 0.8, 0.5
-"""Confidence from which on the words are used."""
 TRUTH = "truth.json"
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What is said of one job. rank: several if they stopped together, which only flight recorder
-    dumps show. confidence: high, medium, low or none."""
-
-    rank: int | tuple[int, ...] | None
-    host: str | None
-    fault_class: str | None
-    confidence: str
-
-    def as_json(self) -> dict[str, Any]:
-        """The answer as it is written."""
-        return {
-            "rank": self.rank,
-            "host": self.host,
-            "fault_class": self.fault_class,
-            "confidence": self.confidence,
-        }
 
 
 def run(options: BenchOptions) -> BenchReport:
     """How many first ranks are right, how many answers are wrong and sure, lines a CPU second."""
+    if options.recorded:
+        return triagerecorded.run(options)
     if options.data is None:
         return triagestorm.run(options)
     known, faults = list(_cases(options.data)), taxonomy()
@@ -85,30 +66,17 @@ def _cases(data: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
 def answer_of(folder: Path, faults: Taxonomy) -> tuple[Answer, int]:
     """The answer to the files of one job, and how many lines they have. Dumps speak where lines
     name no rank."""
-    facts, lines = facts_of(folder, faults)
-    said = _said(first_failure(facts, faults))
+    lines = lines_of(files_of(folder))
+    said = answered(lines, faults)
     dumps = dumps_of(folder) if said.rank is None else {}
-    return _said_by_dumps(said, judge(dumps)) if dumps else said, lines
-
-
-def _said(verdict: Verdict | None) -> Answer:
-    if verdict is None:
-        return Answer(None, None, None, "none")
-    first = next(iter(verdict.suspects), None)
-    rank, host = (first.rank, first.node) if first is not None else (None, None)
-    word = _word(verdict.confidence)
-    return Answer(rank, host, verdict.fault.id, "none" if verdict.not_derivable else word)
+    return _said_by_dumps(said, judge(dumps)) if dumps else said, lines.lines
 
 
 def _said_by_dumps(said: Answer, flight: FlightVerdict) -> Answer:
     if not flight.ranks:
         return said
     rank = flight.ranks if len(flight.ranks) > 1 else flight.ranks[0]
-    return replace(said, rank=rank, confidence=_word(flight.confidence))
-
-
-def _word(confidence: float) -> str:
-    return "high" if confidence >= HIGH else "medium" if confidence >= MEDIUM else "low"
+    return replace(said, rank=rank, confidence=word(flight.confidence))
 
 
 def score(judged: list[tuple[Answer, dict[str, Any]]]) -> dict[str, int]:

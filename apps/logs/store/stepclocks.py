@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from apps.core.records import Severity
 from apps.core.sql import execute, query
 from apps.logs.domain.clock.skew import ENTRY_BYTES, KEPT, HostClock, host_clocks, pack, unpack
-from apps.logs.domain.reading.columns import NO_STEP, LineColumns
+from apps.logs.domain.clock.steptimes import first_times
+from apps.logs.domain.reading.columns import LineColumns
 
 MAX_HOSTS = 10_000
 # One statement without a read: the bytes of a batch behind those that are there, of all of them the
@@ -21,12 +19,9 @@ _ADD = """
 
 def add_step_times(run_id: int, attempt: int, node: str, lines: LineColumns) -> None:
     """Keeps when a node came to steps; in the caller's transaction. Nothing for lines without."""
-    told = np.flatnonzero((lines.step != NO_STEP) & (lines.severity < Severity.ERROR))
-    if not len(told) or not node:
+    first = first_times(lines) if node else {}
+    if not first:
         return
-    order = told[np.lexsort((lines.time_ns[told], lines.step[told]))]
-    steps, at = np.unique(lines.step[order], return_index=True)
-    first = dict(zip(steps.tolist(), lines.time_ns[order[at]].tolist(), strict=True))
     body = pack(first)[-KEPT * ENTRY_BYTES :]
     execute(_ADD, [run_id, attempt, node, body, KEPT * ENTRY_BYTES])
 

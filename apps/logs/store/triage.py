@@ -78,8 +78,12 @@ def rank_states(run_id: int, attempt: int) -> list[RankState]:
     return [state_of(row) for row in rows[:MAX_RANKS]]
 
 
-def event_rows(run_id: int, attempt: int, states: Iterable[RankState]) -> list[EventRow]:
+def event_rows(
+    run_id: int, attempt: int, states: Iterable[RankState], spread_ns: int = 0
+) -> list[EventRow]:
     """Warnings and errors since the job's last step (less the clock tolerance).
+
+    spread_ns: how far the clocks of two hosts are apart: so much earlier may a line be dated.
 
     All of them up to MAX_EVENTS. Of more, each process keeps the FIRST_OF_A_CLASS first lines and
     the last of each fault class: the first to fail says little, and early, among thousands that
@@ -88,7 +92,7 @@ def event_rows(run_id: int, attempt: int, states: Iterable[RankState]) -> list[E
     -- uses ix_event_time and the primary key of sources
     """
     newest = max((s.progress_ns for s in states if s.progress_ns is not None), default=None)
-    since_ns = 0 if newest is None else newest - SKEW_NS
+    since_ns = 0 if newest is None else newest - SKEW_NS - spread_ns
     # Tuples, not objects: an error storm brings thousands of rows.
     events = query(_ALL, [run_id, attempt, since_ns, MAX_EVENTS + 1])
     if len(events) > MAX_EVENTS:

@@ -46,6 +46,11 @@ class Command(BaseCommand):
         parser.add_argument("--scale", type=float, default=1.0, help="length of the job (logs)")
         parser.add_argument("--door", choices=DOORS, help="one way in only (logs)")
         parser.add_argument(
+            "--recorded",
+            action="store_true",
+            help="the recorded runs whose end is known, of --data if given (triage)",
+        )
+        parser.add_argument(
             "--json",
             type=Path,
             help="write the figures to this file as well; of checkpoints, spikes, triage the cases",
@@ -64,6 +69,7 @@ class Command(BaseCommand):
                 peers=tuple(options["peer"]),
                 scale=options["scale"],
                 door=options["door"],
+                recorded=options["recorded"],
             )
         )
         figures = orjson.dumps({"bench": options["name"], **report.figures}).decode()

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from apps.logs.domain.triage.spot import NOWHERE, Spot
+
 NS = 1_000_000_000
 FIRST_BY_NS = 10 * NS
 _SENT = re.compile(r"Sending process (\d+) closing signal (\w+)")
@@ -30,6 +32,7 @@ class AgentLine:
 
     time_ns: int
     text: str
+    spot: Spot = NOWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,12 @@ class Exit:
     text: str
     host: str | None = None
     told_ns: int | None = None
+    spot: Spot = NOWHERE
+
+    @property
+    def own_ns(self) -> int:
+        """The time as the agent's host wrote it."""
+        return self.time_ns + self.spot.skew_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +170,7 @@ class _Reader:
             text=before.text if before else line.text.strip(),
             host=self.host if rank is not None else (before.host if before else None),
             told_ns=self.told_ns if rank is not None else None,
+            spot=before.spot if before else line.spot,
         )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
+from apps.logs.domain.clock.skew import HostClock
 from apps.logs.domain.reading.lines import CONSOLE, TEE
 from apps.logs.domain.triage.agents import AgentFacts, AgentLine, read_agent
 from apps.logs.domain.triage.case import AttemptFacts, RankFacts
@@ -13,6 +14,7 @@ from apps.logs.domain.triage.named import Speakers
 from apps.logs.domain.triage.placing import Blocks, blocks_of
 from apps.logs.domain.triage.ranks import RankState, slot_of
 from apps.logs.domain.triage.roots import Event
+from apps.logs.domain.triage.spot import Spot
 
 SKEW_NS = 10 * 1_000_000_000
 MAX_EVENTS = 200
@@ -36,30 +38,64 @@ class EventRow:
     message: str
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known beside the lines. placed: (node, local rank) -> rank, for processes that never
+    named their rank. clocks: of the hosts that print synchronous steps."""
+
+    placed: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    clocks: Sequence[HostClock] = ()
+
+    @property
+    def skews(self) -> dict[str, int]:
+        """node -> how far its clock is ahead, where that is known."""
+        return {c.node: c.skew_ns for c in self.clocks if c.skew_ns is not None}
+
+    @property
+    def spread_ns(self) -> int:
+        """How far two of the clocks are apart at most."""
+        skews = [0, *self.skews.values()]
+        return max(skews) - min(skews)
+
+
+NOTHING_KNOWN = Known()
+
+
 def assemble(
     rows: Sequence[EventRow],
     states: Iterable[RankState],
     taxonomy: Taxonomy,
-    *,
-    placed: Mapping[tuple[str, int], int] | None = None,
+    known: Known = NOTHING_KNOWN,
 ) -> AttemptFacts:
-    """The case. placed: (node, local rank) -> rank, for processes that never named their rank.
+    """The case, all times on the job's clock: less the skew of the host that wrote them.
 
     Console copies count only on nodes that sent no rank files. A line that was followed by a step
     of its rank is left out: that rank recovered. For ranks that print no steps the job's last
     step counts, less ten seconds for clocks that differ.
     """
-    builder = _Builder(list(states), dict(placed or {}))
+    builder = _Builder([_on_job_clock(state, known.skews) for state in states], known)
     builder.take(rows, taxonomy)
     return builder.facts()
 
 
+def _on_job_clock(state: RankState, skews: Mapping[str, int]) -> RankState:
+    """A copy with corrected times."""
+    skew_ns = skews.get(state.node, 0)
+    last_ns, progress_ns = state.last_ns, state.progress_ns
+    return replace(
+        state,
+        last_ns=None if last_ns is None else last_ns - skew_ns,
+        progress_ns=None if progress_ns is None else progress_ns - skew_ns,
+    )
+
+
 class _Builder:
-    def __init__(self, states: list[RankState], placed: dict[tuple[str, int], int]) -> None:
+    def __init__(self, states: list[RankState], known: Known) -> None:
         self.states = states
+        self.clocks, self.skews = known.clocks, known.skews
         for state in states:
             if state.rank is None and state.local_rank is not None:
-                state.rank = placed.get((state.node, state.local_rank))
+                state.rank = known.placed.get((state.node, state.local_rank))
         self.by_slot = {(s.node, s.slot): s for s in states}
         self.by_rank = {(s.node, s.rank): s for s in states if s.rank is not None}
         self.with_files = {s.node for s in states if s.lines}
@@ -78,10 +114,12 @@ class _Builder:
     def take(self, rows: Sequence[EventRow], taxonomy: Taxonomy) -> None:
         """Sort the rows by whom they belong to."""
         for row in sorted(rows, key=lambda r: (r.node, r.source, r.seq)):
-            if self.is_old(row) or (row.channel == TEE and row.node in self.with_files):
+            spot = Spot(row.node, row.source, row.seq, row.rank, self.skews.get(row.node, 0))
+            time_ns = row.time_ns - spot.skew_ns
+            if self.is_old(row, time_ns) or (row.channel == TEE and row.node in self.with_files):
                 continue
             fault = taxonomy.classify(row.message)
-            event = Event(row.time_ns, row.source, row.seq, row.severity, row.message, fault)
+            event = Event(time_ns, row.source, row.seq, row.severity, row.message, fault, spot)
             slot = slot_of(row.local_rank, row.rank)
             if slot is not None:
                 self.of_rank(row, slot, event)
@@ -89,18 +127,18 @@ class _Builder:
             self.speakers.take(row.node, event)
             if row.channel == CONSOLE:
                 lines = self.agent_lines.setdefault(row.node, [])
-                lines.append(AgentLine(row.time_ns, row.message))
+                lines.append(AgentLine(time_ns, row.message, spot))
                 self.job_events.append(event)
             else:
                 self.node_events.append((row.node or None, event))
 
-    def is_old(self, row: EventRow) -> bool:
+    def is_old(self, row: EventRow, time_ns: int) -> bool:
         """Whether the job went on after this line: by position in the file that shows it, else
-        by time."""
+        by time on the job's clock."""
         position = self.progress.get((row.node, row.source))
         if position is not None:
             return row.seq < position and row.channel == CONSOLE
-        return self.cutoff_ns is not None and row.time_ns < self.cutoff_ns
+        return self.cutoff_ns is not None and time_ns < self.cutoff_ns
 
     def of_rank(self, row: EventRow, slot: str, event: Event) -> None:
         """Give one event to its process."""
@@ -126,6 +164,7 @@ class _Builder:
                 last_ns=state.last_ns,
                 last_step=state.last_step,
                 last_text=state.last_text,
+                skew_ns=self.skews.get(state.node, 0),
             )
             for state in sorted(self.states, key=lambda s: s.lines + s.copies)
             if state.rank is not None
@@ -139,6 +178,7 @@ class _Builder:
             node_events=tuple(self.node_events),
             job_events=tuple(self.job_events),
             world_size=max(sizes, default=None),
+            clocks={clock.node: clock for clock in self.clocks if clock.skew_ns is not None},
         )
 
     def name_ranks(self, agents: Sequence[AgentFacts]) -> None:

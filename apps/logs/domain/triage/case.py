@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from apps.core.records import Evidence
+from apps.logs.domain.clock.skew import HostClock
 from apps.logs.domain.triage.agents import AgentFacts, Exit
 from apps.logs.domain.triage.roots import Event
 
@@ -15,7 +17,8 @@ MAX_QUOTED_CHARS = 400
 class RankFacts:
     """What is known of one rank. events: after its last progress only, warning and worse.
 
-    last_ns, last_step, last_text: of its last line; None and "" if it printed nothing.
+    last_ns, last_step, last_text: of its last line; None and "" if it printed nothing. last_ns is
+    on the job's clock, what its host wrote less skew_ns.
     """
 
     rank: int
@@ -26,6 +29,7 @@ class RankFacts:
     last_ns: int | None
     last_step: int | None
     last_text: str
+    skew_ns: int = 0
 
     @property
     def place(self) -> str:
@@ -33,10 +37,10 @@ class RankFacts:
         return f"rank {self.rank}" + (f" on {self.node}" if self.node else "")
 
     def says(self, event: Event, *, weight: int = 1) -> Evidence:
-        """The event's line as evidence."""
+        """The event's line as evidence, with the time that its host wrote."""
         return Evidence(
             text=event.text.strip()[:MAX_QUOTED_CHARS],
-            time_ns=event.time_ns,
+            time_ns=event.own_ns,
             step=self.last_step,
             rank=self.rank,
             node=self.node,
@@ -44,10 +48,12 @@ class RankFacts:
         )
 
     def note(self, text: str, *, time_ns: int | None = None, weight: int = 1) -> Evidence:
-        """A statement about this rank as evidence."""
+        """A statement about this rank as evidence. time_ns: as its host wrote it; None: of its last
+        line."""
+        last_ns = None if self.last_ns is None else self.last_ns + self.skew_ns
         return Evidence(
             text=text[:MAX_QUOTED_CHARS],
-            time_ns=self.last_ns if time_ns is None else time_ns,
+            time_ns=last_ns if time_ns is None else time_ns,
             step=self.last_step,
             rank=self.rank,
             node=self.node,
@@ -66,6 +72,7 @@ class AttemptFacts:
 
     job_events: lines of a console that name no rank and may be of any process.
     world_size: processes the attempt should have; None if no rank said so.
+    clocks: node -> its clock against the job's, by which all times were corrected.
     """
 
     ranks: tuple[RankFacts, ...]
@@ -73,6 +80,7 @@ class AttemptFacts:
     node_events: tuple[tuple[str | None, Event], ...] = ()
     job_events: tuple[Event, ...] = ()
     world_size: int | None = None
+    clocks: Mapping[str, HostClock] = field(default_factory=dict)
     _by_node: dict[str | None, AgentFacts] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 from apps.core.records import Evidence, Suspect
 from apps.logs.domain.triage.agents import Exit, first_to_end
 from apps.logs.domain.triage.case import MAX_QUOTED_CHARS, AttemptFacts, RankFacts
 from apps.logs.domain.triage.classify import UNKNOWN, FaultClass, Taxonomy
 from apps.logs.domain.triage.named import blamed_peer
+from apps.logs.domain.triage.ordering import in_order, undecided
 from apps.logs.domain.triage.quiet import Quiet, quiet_ranks
 from apps.logs.domain.triage.roots import Event, Root, root_of
+from apps.logs.domain.triage.sharing import sharing
+from apps.logs.domain.triage.verdict import Candidate, FirstFailurePolicy, Verdict
 
-NS = 1_000_000_000
 MAX_VICTIM_LINES = 4
 MIN_CONFIRMING_RANKS = 3
 SIGNAL_CLASSES = {-9: "exit_sigkill", -11: "exit_sigsegv", -7: "exit_sigbus", -6: "exit_sigabrt"}
@@ -29,48 +31,10 @@ ONLY_NAMED = 0.45
 of communication while nothing is known of any peer."""
 TIMEOUT_CLASSES = frozenset({"gloo_timeout", "nccl_watchdog_timeout", "nccl_watchdog_exception"})
 SCHEDULER_CLASSES = frozenset({"slurm_time_limit"})
-
-
-@dataclass(frozen=True, slots=True)
-class FirstFailurePolicy:
-    """Limits of the rule.
-
-    tie_ns: events closer than this cannot be ordered (whole-second sources, flush delays).
-    group_ratio: one class on more than this share of the ranks is a group incident.
-    before_ns, after_ns: a node event this close to the failure confirms it (not measured: tune).
-    """
-
-    tie_ns: int = 1 * NS
-    group_ratio: float = 0.5
-    before_ns: int = 600 * NS
-    after_ns: int = 300 * NS
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """The answer. suspects: best first, () if not_derivable.
-
-    confirmed: an agent reported the failure, or half of the ranks (3 at least) stand in an error.
-    group: ranks that failed alike. onset_step: last step the suspect (or the job) reported.
-    """
-
-    fault: FaultClass
-    confidence: float
-    not_derivable: bool
-    confirmed: bool
-    suspects: tuple[Suspect, ...]
-    evidence: tuple[Evidence, ...]
-    group: tuple[int, ...]
-    onset_ns: int
-    onset_step: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    rank: RankFacts
-    fault: FaultClass
-    time_ns: int
-    evidence: tuple[Evidence, ...]
+WHY_ALONE = "No other rank shows a cause of its own: they complain of a peer or say nothing."
+WHY_NODE = "This line is of the machine or the scheduler, and no rank shows a cause before it."
+WHY_QUIET = "All other ranks complain of a peer; it does not."
+WHY_ENDED = "No rank says why, and its process ended 10 s or more before any other."
 
 
 def first_failure(
@@ -108,7 +72,7 @@ class _Rule:
         if len(self.candidates) == 1:
             return self.of_one(self.candidates[0])
         if self.candidates:
-            return self.of_several()
+            return self.of_pair() or self.of_several()
         if job_event is not None and not self.roots:
             return self.of_job(job_event)
         timeouts = sum(root.fault.id in TIMEOUT_CLASSES for root in self.roots.values())
@@ -126,18 +90,18 @@ class _Rule:
             return False
         return bool(self.roots) or unplaced
 
-    def candidate(self, rank: RankFacts) -> _Candidate | None:
+    def candidate(self, rank: RankFacts) -> Candidate | None:
         """This rank as a possible first failure, or None if it is a victim or well."""
         root = self.roots.get(rank.rank)
         ended = self.facts.exit_of(rank)
         if root is not None and root.may_be_cause:
             evidence = (rank.says(root.event), *self.exit_evidence(rank, ended))
-            return _Candidate(rank, root.fault, root.event.time_ns, evidence)
+            return Candidate(rank, root.fault, root.event.onset_ns, evidence)
         fault = self.exit_fault(rank, root, ended)
         if ended is None or fault is None:
             return None
         evidence = (*self.exit_evidence(rank, ended), rank.last_line())
-        return _Candidate(rank, fault, rank.last_ns or ended.time_ns, evidence)
+        return Candidate(rank, fault, rank.last_ns or ended.time_ns, evidence)
 
     def exit_fault(
         self, rank: RankFacts, root: Root | None, ended: Exit | None
@@ -160,7 +124,7 @@ class _Rule:
         """The agent's line about a rank that ended by itself."""
         if ended is None or self.facts.signalled(rank):
             return ()
-        return (rank.note(f"exit code {ended.code}: {ended.text}", time_ns=ended.time_ns),)
+        return (rank.note(f"exit code {ended.code}: {ended.text}", time_ns=ended.own_ns),)
 
     def node_cause(self) -> tuple[str | None, Event] | None:
         """The most specific line of a node that can be a cause."""
@@ -183,28 +147,38 @@ class _Rule:
 
     # -- answers ------------------------------------------------------------------------------
 
-    def of_one(self, found: _Candidate) -> Verdict:
+    def of_one(self, found: Candidate) -> Verdict:
         """Exactly one rank may have started it."""
         confidence = 0.9 if found.fault.role == "cause" else 0.8
+        why = (
+            "No other rank shows a cause of its own: the others complain of a peer or say nothing."
+        )
         fault, unheard = found.fault, found.rank.last_ns is None and found.rank.events
         waits = fault.role == "either" and fault.layer in ("comm", "network")
         if unheard or (waits and len(self.facts.ranks) == 1):
             confidence = ONLY_NAMED
-        return self.answer([(found, confidence)])
+            why = "No line of another rank is known: the fault may be at the other end."
+        return self.answer([(found, confidence)], why)
 
     def of_several(self) -> Verdict:
         """Several may have: a group, or the earliest; inside the tie the most specific."""
         group = self.group()
         if group is not None:
             return self.of_group(group)
-        ordered = sorted(self.candidates, key=lambda c: c.time_ns)
-        start = ordered[0].time_ns
-        tied = [c for c in ordered if c.time_ns - start <= self.policy.tie_ns]
-        late = ordered[len(tied) :]
-        tied.sort(key=lambda c: -c.fault.specificity)
-        first = 0.65 if len(tied) == 1 or _clear(tied) else 0.4
+        tied, late = in_order(self.candidates, self.facts.clocks, self.policy)
+        clear = len(tied) == 1 or _clear(tied)
         rest = [(c, 0.3) for c in tied[1:]] + [(c, 0.2) for c in late]
-        return self.answer([(tied[0], first), *rest])
+        found = self.answer([(tied[0], 0.65 if clear else 0.4), *rest], _why_first(tied, late))
+        return replace(found, tied=undecided(tied))
+
+    def of_pair(self) -> Verdict | None:
+        """Ranks that only together are a fault."""
+        together = sharing(self.candidates)
+        found = [c for c in self.candidates if c.rank.rank in together]
+        if not found:
+            return None
+        why = "Each of these ranks says that it shares the device of the other: neither was first."
+        return replace(self.answer([(c, 0.8) for c in found], why), together=together)
 
     def group(self) -> FaultClass | None:
         """The class that more than half of the ranks share, if there is one."""
@@ -230,6 +204,7 @@ class _Rule:
             group=tuple(sorted(c.rank.rank for c in members)),
             onset_ns=min(c.time_ns for c in members),
             onset_step=self.last_step(),
+            why=f"{len(members)} ranks show the same cause, so that no order tells who was first.",
         )
 
     def of_quiet(self, quiet: Quiet) -> Verdict:
@@ -237,7 +212,7 @@ class _Rule:
         fault = self.taxonomy.classes.get(quiet.kind, UNKNOWN)
         confidence = quiet.confidence / len(quiet.ranks)
         found = [
-            _Candidate(
+            Candidate(
                 rank=rank,
                 fault=fault,
                 time_ns=rank.last_ns or self.onset(),
@@ -245,7 +220,7 @@ class _Rule:
             )
             for rank in quiet.ranks
         ]
-        return self.answer([(c, confidence) for c in found])
+        return self.answer([(c, confidence) for c in found], WHY_QUIET)
 
     def of_named(self) -> Verdict | None:
         """A machine that lines name; else, if no rank says why, the one that ended long before."""
@@ -259,14 +234,15 @@ class _Rule:
         unheard = RankFacts(ended.rank, ended.host, ended.local_rank, ended.pid, (), None, None, "")
         rank = known.get(ended.rank, unheard)
         fault = self.taxonomy.classes.get(SIGNAL_CLASSES.get(ended.code, ""), UNKNOWN)
-        evidence = (rank.note(f"exit code {ended.code}: {ended.text}", time_ns=ended.time_ns),)
-        return self.answer([(_Candidate(rank, fault, ended.time_ns, evidence), ONLY_NAMED)])
+        evidence = (rank.note(f"exit code {ended.code}: {ended.text}", time_ns=ended.own_ns),)
+        found = Candidate(rank, fault, ended.time_ns, evidence)
+        return self.answer([(found, ONLY_NAMED)], WHY_ENDED)
 
     def of_node(self, node: str | None, event: Event, confidence: float = 0.7) -> Verdict:
         """A node (kernel, scheduler) says why."""
         fault = event.fault or UNKNOWN
         blamed = None if fault.blame == "scheduler" else node
-        evidence = Evidence(event.text.strip()[:MAX_QUOTED_CHARS], event.time_ns, node=node)
+        evidence = Evidence(event.text.strip()[:MAX_QUOTED_CHARS], event.own_ns, node=node)
         suspect = Suspect(None, blamed, fault.id, confidence, (evidence,))
         return Verdict(
             fault=fault,
@@ -278,16 +254,17 @@ class _Rule:
             group=(),
             onset_ns=event.time_ns,
             onset_step=self.last_step(),
+            why=WHY_NODE,
         )
 
     def of_job(self, event: Event) -> Verdict:
         """A line without a rank says why; the rank is known only if one process failed."""
         fault = event.fault or UNKNOWN
-        evidence = (Evidence(event.text.strip()[:MAX_QUOTED_CHARS], event.time_ns),)
+        evidence = (Evidence(event.text.strip()[:MAX_QUOTED_CHARS], event.own_ns),)
         failed = [e for a in self.facts.agents for e in a.exits if e.code not in (0, -15, -2)]
         ranks = [r for r in self.facts.ranks if len(failed) == 1 and r.rank == failed[0].rank]
         if len(ranks) == 1 and fault.blame != "scheduler":
-            return self.of_one(_Candidate(ranks[0], fault, event.time_ns, evidence))
+            return self.of_one(Candidate(ranks[0], fault, event.time_ns, evidence))
         return Verdict(
             fault=fault,
             confidence=0.35,
@@ -298,6 +275,7 @@ class _Rule:
             group=(),
             onset_ns=event.time_ns,
             onset_step=self.last_step(),
+            why="A line that names no rank tells the cause, and several processes ended.",
         )
 
     def not_derivable(self) -> Verdict:
@@ -314,9 +292,10 @@ class _Rule:
             group=tuple(sorted(self.roots)),
             onset_ns=self.onset(),
             onset_step=self.last_step(),
+            why="Every rank that speaks complains of another one, and no silent one stands out.",
         )
 
-    def answer(self, ranked: Sequence[tuple[_Candidate, float]]) -> Verdict:
+    def answer(self, ranked: Sequence[tuple[Candidate, float]], why: str) -> Verdict:
         """A verdict whose first suspect is the first of `ranked`."""
         suspects = tuple(
             Suspect(c.rank.rank, c.rank.node, c.fault.id, round(confidence, 2), c.evidence)
@@ -334,15 +313,16 @@ class _Rule:
             group=(),
             onset_ns=first.time_ns,
             onset_step=self.last_step(),
+            why=why,
         )
 
     # -- parts of answers ---------------------------------------------------------------------
 
-    def confirmations(self, found: _Candidate) -> tuple[Evidence, ...]:
+    def confirmations(self, found: Candidate) -> tuple[Evidence, ...]:
         """Lines of the suspect's node near the failure."""
         start, end = found.time_ns - self.policy.before_ns, found.time_ns + self.policy.after_ns
         return tuple(
-            Evidence(event.text.strip()[:MAX_QUOTED_CHARS], event.time_ns, node=node)
+            Evidence(event.text.strip()[:MAX_QUOTED_CHARS], event.own_ns, node=node)
             for node, event in self.facts.node_events
             if node == found.rank.node and event.fault and start <= event.time_ns <= end
         )[:MAX_VICTIM_LINES]
@@ -357,7 +337,7 @@ class _Rule:
         named = [
             Evidence(
                 f"torchrun on {agent.node} names rank {agent.named_root} as root cause",
-                time_ns=max((e.time_ns for e in agent.exits), default=None),
+                time_ns=max((e.own_ns for e in agent.exits), default=None),
                 node=agent.node,
                 rank=agent.named_root,
                 weight=1 if agent.named_root in blamed else 0,
@@ -375,7 +355,7 @@ class _Rule:
 
     def onset(self) -> int:
         """Time of the earliest sign."""
-        times = [root.event.time_ns for root in self.roots.values()]
+        times = [root.event.onset_ns for root in self.roots.values()]
         times += [e.time_ns for agent in self.facts.agents for e in agent.exits]
         return min(times, default=0)
 
@@ -388,8 +368,19 @@ def _specificity(event: Event) -> int:
     return event.fault.specificity if event.fault is not None else 0
 
 
-def _clear(tied: Sequence[_Candidate]) -> bool:
+def _clear(tied: Sequence[Candidate]) -> bool:
     return tied[0].fault.specificity > tied[1].fault.specificity
+
+
+def _why_first(tied: Sequence[Candidate], late: Sequence[Candidate]) -> str:
+    """Why the first of them was chosen, where several ranks show a cause of their own."""
+    if len(tied) == 1:
+        behind_s = (min(c.time_ns for c in late) - tied[0].time_ns) / 1e9
+        return f"It was {behind_s:.1f} s before the next of {len(late) + 1} ranks with a cause."
+    start = min(c.time_ns for c in tied)
+    spread_s = (max(c.time_ns for c in tied) - start) / 1e9
+    close = f"{len(tied)} ranks show a cause within {spread_s:.1f} s, too close to be ordered"
+    return f"{close}: its class tells most." if _clear(tied) else f"{close}, and alike in kind."
 
 
 def _is_configuration(fault: FaultClass) -> bool:

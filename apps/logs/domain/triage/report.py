@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from apps.core.records import Finding, FindingSeverity, Suspect
-from apps.logs.domain.triage.first_failure import Verdict
 from apps.logs.domain.triage.quiet import QuietKind
+from apps.logs.domain.triage.verdict import Verdict
 
 DETECTOR = "first_failure"
 MAX_NAMED_RANKS = 8
@@ -91,6 +91,9 @@ def facts_of(verdict: Verdict, *, settled: bool) -> dict[str, Any]:
         "confidence_word": confidence_word(verdict.confidence),
         "not_derivable": verdict.not_derivable,
         "group": list(verdict.group),
+        "together": list(verdict.together),
+        "tied": list(verdict.tied),
+        "why": verdict.why,
         "cause_hint": title_of(verdict),
         "suspects": [_suspect_facts(suspect) for suspect in verdict.suspects],
         "settled": settled,
@@ -112,12 +115,24 @@ def title_of(verdict: Verdict) -> str:
     first = verdict.suspects[0] if verdict.suspects else None
     if first is None or first.rank is None:
         return _without_rank(verdict, first)
+    if verdict.together:
+        return f"{_all_of(verdict)} failed together: {title}"
     place = f"Rank {first.rank}" + (f" on {first.node}" if first.node else "")
     if verdict.fault.id == QuietKind.HANG:
         return f"{place} hung: it printed no error while its peers gave up waiting"
     if verdict.fault.id == QuietKind.EARLY_EXIT:
         return f"{place} left early with exit code 0"
     return f"{place} failed first: {title}"
+
+
+def _all_of(verdict: Verdict) -> str:
+    """ "Ranks 0 and 1 on gpu-a01"; the hosts only if it is one."""
+    named = [*map(str, verdict.together[:MAX_NAMED_RANKS])]
+    more = len(verdict.together) - len(named)
+    last = f"{more} more" if more else named.pop()
+    hosts = {suspect.node for suspect in verdict.suspects}
+    where = f" on {hosts.pop()}" if len(hosts) == 1 and None not in hosts else ""
+    return f"Ranks {', '.join(named)} and {last}{where}"
 
 
 def _without_rank(verdict: Verdict, first: Suspect | None) -> str:

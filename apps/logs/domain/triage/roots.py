@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from apps.core.records import Severity
 from apps.logs.domain.triage.classify import FaultClass
+from apps.logs.domain.triage.spot import NOWHERE, Spot
+from apps.logs.domain.triage.waits import waited_ns
 
 REFINE_BYTES = 4_000
 REFINE_NS = 2 * 1_000_000_000
@@ -24,7 +26,10 @@ def is_teardown(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A line of warning or worse. text: prefixes stripped. fault: its class, if it has one."""
+    """A line of warning or worse. text: prefixes stripped. fault: its class, if it has one.
+
+    time_ns: on the job's clock, what its host wrote less spot.skew_ns.
+    """
 
     time_ns: int
     source: str
@@ -32,6 +37,17 @@ class Event:
     severity: int
     text: str
     fault: FaultClass | None
+    spot: Spot = NOWHERE
+
+    @property
+    def own_ns(self) -> int:
+        """The time as its host wrote it."""
+        return self.time_ns + self.spot.skew_ns
+
+    @property
+    def onset_ns(self) -> int:
+        """When what it tells of began: a timeout began when its wait did."""
+        return self.time_ns - waited_ns(self.text)
 
     @property
     def is_stop(self) -> bool:

@@ -15,11 +15,12 @@ from apps.core.records import Severity
 from apps.dashboard.log_page import Question, incidents_of
 from apps.logs import search
 from apps.logs import store as log_store
+from apps.logs.domain.triage.silent import steps_behind
 from apps.logs.records import RankActivity
 from apps.runs import store as runs
 
 TABLE_PAGE = 256
-SORTS = ("worst", "silent", "rank")
+SORTS = ("worst", "silent", "behind", "rank")
 _TAIL_NS = 1_000_000_000
 
 
@@ -135,18 +136,26 @@ def table(asked: Question, order: str, page: int | None) -> dict[str, Any]:
     wanted = [one for one in found if _is_asked_for(asked, one)]
     order = order if order in SORTS else SORTS[0]
     wanted.sort(key=_KEYS[order])
+    median = steps_behind(one.last_step for one in found if one.rank is not None)
     pages = max(1, -(-len(wanted) // TABLE_PAGE))
     at = min(max(page or 1, 1), pages)
     shown = wanted[(at - 1) * TABLE_PAGE : at * TABLE_PAGE]
     return {
-        "rows": [(one, Severity(one.worst_severity).name.lower() if one.worst_severity else "")
-                 for one in shown],
+        "rows": [(one, Severity(one.worst_severity).name.lower() if one.worst_severity else "",
+                  _behind(one, median)) for one in shown],
         "total": len(wanted),
         "sort": order,
         "page": at,
         "pages": pages,
         "reference_ns": now_ns() if asked.run.state == "running" else None,
     }  # fmt: skip
+
+
+def _behind(one: RankActivity, median: int | None) -> int:
+    """How many steps behind the median of the ranks; 0 for none, and where there is no crowd."""
+    if median is None or one.last_step is None:
+        return 0
+    return max(0, median - one.last_step)
 
 
 def _is_asked_for(asked: Question, one: RankActivity) -> bool:
@@ -162,5 +171,6 @@ def _by_rank(one: RankActivity) -> tuple[bool, int, str]:
 _KEYS: Mapping[str, Any] = {
     "rank": _by_rank,
     "worst": lambda one: (-(one.worst_severity or 0), *_by_rank(one)),
+    "behind": lambda one: (-1 if one.last_step is None else one.last_step, *_by_rank(one)),
     "silent": lambda one: (one.last_ns or 0, *_by_rank(one)),
 }

@@ -1,4 +1,4 @@
-"""What only a clock can tell: silent runs, saves that fail or do not come, storage in danger.
+"""What only a clock can tell: silent runs and ranks, saves that do not come, storage in danger.
 
 One look at all watched runs costs a few statements; only a run with news costs a transaction of
 its own. A look that dies is made up for by the next one: what it has learned commits before what it
@@ -24,6 +24,8 @@ from apps.incidents import services as incidents
 from apps.incidents import store as incident_store
 from apps.ingest import mirrors, store, stream
 from apps.logs import store as logs
+from apps.logs.domain.triage import silent
+from apps.logs.store import behind
 from apps.rollbacks import store as rollbacks
 from apps.runs import contact_store, stop_store
 from apps.runs import store as runs
@@ -146,12 +148,14 @@ def _clock_of(run: Watched, scene: _Round) -> WatchClock:
 def _judged(seen: Sequence[_Seen], scene: _Round) -> list[_Seen]:
     alive = [s.run.run_id for s in seen if not s.run.look.ended]
     saved = checkpoints.newest_saves(alive)
+    uneven = behind.uneven({s.run.run_id: s.run.attempt for s in seen if not s.run.look.ended})
     stored = watching.storage_of(alive, scene.now_ns)
     return [
         replace(
             s,
             findings=(
                 *_silent(s, scene),
+                *(_silent_ranks(s.run, scene) if s.run.run_id in uneven else ()),
                 *_saves(s.run, saved.get(s.run.run_id, ())),
                 *_storage(s.run, stored.get(s.run.run_id), scene),
             ),
@@ -173,6 +177,15 @@ def _silent(seen: _Seen, scene: _Round) -> list[Finding]:
     )
     finding = contact_report.no_contact(silent)
     return [replace(finding, severity=FindingSeverity(run.told[key]))] if stands else [finding]
+
+
+def _silent_ranks(run: Watched, scene: _Round) -> list[Finding]:
+    """Of a run that is heard of: one that is silent as a whole is told as such."""
+    if run.look.event_ns is None or not contact.is_live(run.look):
+        return []
+    judged_ns = _clock_of(run, scene).judged_ns
+    pulses = behind.pulses(run.run_id, run.attempt)
+    return silent.silent(pulses, run.attempt, judged_ns, run.told)
 
 
 def _saves(run: Watched, saved: Sequence[saves.Saved]) -> list[Finding]:

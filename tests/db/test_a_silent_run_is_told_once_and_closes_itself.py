@@ -209,5 +209,5 @@ def test_a_look_costs_a_fixed_number_of_statements(run, django_assert_num_querie
     watch.look(at(601))
     for run_id in others:
         rows(run_id, 610)
-    with django_assert_num_queries(11):
+    with django_assert_num_queries(12):
         watch.look(at(616))

@@ -29,6 +29,7 @@ KINDS: Final = {
     "band_departure": "left the band of its reference",
     "eval_regression": "evaluation regression",
     "straggler": "slow rank",
+    "silent_rank": "silent rank",
     "throughput_drop": "throughput drop",
     "failure": "failed job",
     "no_contact": "no contact",

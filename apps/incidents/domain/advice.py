@@ -146,6 +146,11 @@ _OF_KIND: dict[str, tuple[Move, str, str]] = {
         "The next automatic restart may pick a checkpoint of the abandoned attempt.",
         "Let it save into the branch directory before it is restarted.",
     ),
+    "silent_rank": (
+        Move.LOOK,
+        "A rank that hangs stops the job soon; one whose lines do not arrive hides what it does.",
+        "Look at the process, and at the agent of its host.",
+    ),
     "straggler": (
         Move.LOOK,
         "One rank makes all others wait: the job is slow, not wrong, and going back mends nothing.",

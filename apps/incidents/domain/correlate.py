@@ -22,6 +22,7 @@ _FAMILIES = {
     "save_slow": "saves",
     **dict.fromkeys(STORAGE, "saves"),
     "no_contact": "contact",
+    "silent_rank": "ranks",
     "wrong_start": "arrival",
     "wrong_folder": "arrival",
     SCRIPT_ALERT: "script",

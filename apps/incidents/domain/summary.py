@@ -29,6 +29,7 @@ TELLING = (
     "loss_drop",
     "rank_outlier",
     "straggler",
+    "silent_rank",
     "throughput_drop",
     "loss_scale_collapse",
     "eval_regression",

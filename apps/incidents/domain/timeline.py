@@ -138,6 +138,7 @@ def _role_of_finding(finding: Finding, main: Finding | None, incident: IncidentI
 _SAID_BY = {
     **dict.fromkeys(FAILURE_KINDS, "log"),
     "no_contact": "contact",
+    "silent_rank": "log",
     **dict.fromkeys(
         ("save_failed", "save_late", "save_slow", "wrong_folder", *STORAGE), "checkpoint"
     ),

@@ -18,6 +18,7 @@ _WHOLE = frozenset(
         "no_contact",
         "throughput_drop",
         "straggler",
+        "silent_rank",
         "save_failed",
         "save_late",
         "save_slow",

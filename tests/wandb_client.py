@@ -25,6 +25,26 @@ BUSY = (
     b"Content-Length: 0\r\nConnection: close\r\n\r\n"
 )
 UNAVAILABLE = BUSY.replace(b"429 Too Many Requests", b"503 Service Unavailable")
+PATIENT = f"""
+import time
+from wandb.sdk.lib.sock_client import SockClient
+
+connect = SockClient.connect
+
+def when_it_listens(self, port):
+    until = time.monotonic() + {DEADLINE_S}
+    while True:
+        try:
+            return connect(self, port)
+        except ConnectionRefusedError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.05)
+
+SockClient.connect = when_it_listens
+"""
+"""The old client's helper writes its port down between `bind` and `listen`; the client asks there
+once, and hangs when it is refused: seen on two busy cores."""
 BROKEN = b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
@@ -71,7 +91,7 @@ class Client:
 
     def start(self, script: str, **env: str) -> subprocess.Popen[str]:
         """Runs the script; what it prints comes as one text."""
-        return self._start(["-c", script], env)
+        return self._start(["-c", PATIENT + script if self.version == OLD else script], env)
 
     def run(self, script: str, **env: str) -> Done:
         """Runs the script to its end."""

@@ -257,8 +257,9 @@ FROM_LOG = "log/"
 """In front of the names of numbers that were read from log lines."""
 
 NOT_MODEL = re.compile(
-    r"^(perf|system|time|throughput|data|timing|profil\w*|eval\w*|val\w*|test|_)\b"
-    r"|\b(tokens?|epoch|runtime|timestamp|seconds|memory|mem|mfu|flops|samples|consumed|elapsed|tps|tflops)\b"
+    r"^(rank/)?(perf|system|time|throughput|data|timing|profil\w*|eval\w*|val\w*|test|_)\b"
+    r"|\b(time|latency|duration|tokens?|epoch|runtime|timestamp|seconds|memory|mem|mfu|flops|samples"
+    r"|consumed|elapsed|tps|tflops)\b"
 )
 NOT_TRAINING = re.compile(r"\b(val|valid|validation|eval|evaluation|test|dev|rank)\b")
 

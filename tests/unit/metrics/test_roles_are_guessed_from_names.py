@@ -118,6 +118,21 @@ def test_speed_counters_and_evaluations_say_nothing_about_the_model():
     assert model_signals([*others, *model]) == model
 
 
+def test_a_part_of_a_step_on_one_rank_says_nothing_about_the_model():
+    """A loader that hesitated before an incident must not push a good checkpoint out of reach."""
+    times = [
+        "rank/data_time",
+        "rank/compute_time",
+        "rank/perf/fwd",
+        "data_time",
+        "rank/tokens_per_s",
+    ]
+    assert model_signals([*times, "rank/local_loss", "rank/grad_norm"]) == [
+        "rank/grad_norm",
+        "rank/local_loss",
+    ]
+
+
 def test_a_number_read_from_a_log_line_counts_only_where_there_is_no_other():
     roles = guess(["log/lm loss", "log/grad norm", "model/loss"])
     assert (roles.loss, roles.grad_norm) == ("model/loss", "log/grad norm")

@@ -25,7 +25,8 @@ def events_url(request: HttpRequest) -> str:
     return f"{request.scheme}://{host}:{settings.PORT + 1}/events"
 
 
-def _address(page: str, *args: str) -> str | None:
+def address(page: str, *args: object) -> str | None:
+    """Where a page is, None if there is none of that name."""
     try:
         return reverse(page, args=args)
     except NoReverseMatch:
@@ -36,6 +37,13 @@ def _run(request: HttpRequest) -> str | None:
     """The key of the run that a page is about, by its address alone."""
     match = request.resolver_match
     return match.kwargs.get("key") if match and request.path.startswith("/runs/") else None
+
+
+def _project(request: HttpRequest) -> str | None:
+    """The project that a page is about, by its address alone."""
+    match = request.resolver_match
+    named = match.kwargs.get("project") if match else None
+    return named or request.GET.get("project") or None
 
 
 def _role(request: HttpRequest) -> str:
@@ -57,8 +65,9 @@ def frame(request: HttpRequest) -> dict[str, Any]:
         return base
     return {
         **base,
-        "rail": places.rail(request.path, _run(request), _address),
+        "rail": places.rail(request.path, _run(request), address),
         "role": _role(request),
+        "chosen_project": _project(request),
         "key_groups": KEYS,
         "events_url": events_url(request),
         "open_incidents": incidents.open_count,

@@ -43,7 +43,7 @@ RAIL: tuple[tuple[str, tuple[Place, ...]], ...] = (
                 ("/checkpoints/",),
                 "checkpoints",
             ),
-            Place("nodes", "Nodes", "server", "nodes", "n", ("/nodes/",), pocket=True),
+            Place("nodes", "Nodes", "server", "hosts", "n", ("/nodes/",), pocket=True),
             Place("alerts", "Alerts", "bell", "alerts", "a", ("/alerts/",)),
             Place("audit", "Audit", "list", "audit", "u", ("/audit/",)),
         ),

@@ -26,13 +26,19 @@ from apps.dashboard import (
     views_rollback,
     views_rules,
     views_run,
+    views_search,
     views_siblings,
     views_stop,
     views_storage,
+    views_styleguide,
 )
 
 urlpatterns = [
     path("", views.runs, name="runs"),
+    path("styleguide/", views_styleguide.styleguide, name="styleguide"),
+    path("search/", views_search.page, name="search"),
+    path("search.json", views_search.data, name="search_data"),
+    path("projects/", views_search.projects, name="projects"),
     path("logs/", views_chooser.chooser, {"page": "logs"}, name="log_chooser"),
     path("checkpoints/", views_chooser.chooser, {"page": "checkpoints"}, name="checkpoint_chooser"),
     path("ingest/", views.ingest, name="ingest"),

@@ -1,6 +1,7 @@
 /* Frame of every page: theme, zone, rail, menus, ages, keyboard. Pages work without it. */
 import { store, stored } from "./dom.js";
 import { isPaused, setPaused } from "./live.js";
+import { palette } from "./palette.js";
 import { nextZone, refreshTimes, setZone, zone } from "./time.js";
 
 const root = document.documentElement;
@@ -70,14 +71,19 @@ function move(by) {
   items[at < 0 ? (by > 0 ? 0 : items.length - 1) : Math.min(items.length - 1, Math.max(0, at + by))].focus();
 }
 
+const pause = () => { if (document.querySelector("[data-pause]")) setPaused(!isPaused()); };
+const turnZone = () => setZone(nextZone());
+const showKeys = () => dialog.showModal();
+const seek = palette({ theme: nextTheme, zone: turnZone, pause, rail: toggleRail, keys: showKeys });
+
 const KEYS = {
   j: () => move(1),
   k: () => move(-1),
-  "?": () => dialog.showModal(),
+  "?": showKeys,
   d: nextTheme,
-  t: () => setZone(nextZone()),
-  p: () => { if (document.querySelector("[data-pause]")) setPaused(!isPaused()); },
-  "/": () => document.querySelector("[data-search]")?.focus(),
+  t: turnZone,
+  p: pause,
+  "/": () => { const own = document.querySelector("[data-search]"); if (own) own.focus(); else seek(""); },
 };
 
 document.addEventListener("keydown", (event) => {
@@ -98,7 +104,7 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-for (const b of all("[data-keys-open]")) b.addEventListener("click", () => dialog.showModal());
+for (const b of all("[data-keys-open]")) b.addEventListener("click", showKeys);
 const off = document.querySelector("[data-keys-off]");
 function keysLabel() { if (off) off.textContent = stored("keys") === "off" ? "Turn single keys on" : "Turn single keys off"; }
 off?.addEventListener("click", () => { store("keys", stored("keys") === "off" ? "on" : "off"); keysLabel(); });

@@ -17,7 +17,7 @@ function show(state) {
   for (const node of document.querySelectorAll(".live")) {
     node.dataset.state = state;
     node.querySelector("[data-live-text]").textContent = {
-      live: "live", polling: "polling every 5 s", reconnecting: "reconnecting", paused: "paused",
+      live: "live", polling: "polling", reconnecting: "reconnecting", paused: "paused",
     }[state];
   }
 }

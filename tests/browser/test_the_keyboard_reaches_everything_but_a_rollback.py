@@ -46,3 +46,22 @@ def test_question_mark_shows_help_and_keys_can_be_switched_off(page):
     page.keyboard.press("Escape")
     page.keyboard.type("gi")
     assert page.url.endswith("/")
+
+
+def test_the_palette_finds_a_run_and_goes_there(page):
+    page.keyboard.press("Control+k")
+    page.locator(".palette [role=option]").first.wait_for()
+    page.keyboard.type("lrb")
+    page.locator(".palette [role=option]", has_text="INC-").first.wait_for(state="detached")
+    assert page.locator("[role=option][aria-selected=true]").inner_text().startswith("lrbump")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/runs/lrbump/")
+
+
+def test_nothing_that_the_palette_offers_changes_what_others_see(page):
+    page.keyboard.press("/")
+    page.locator(".palette [role=option]").first.wait_for()
+    kinds = page.locator(".palette [role=group]")
+    assert "Actions" in kinds.evaluate_all("all => all.map(one => one.ariaLabel)")
+    urls = page.locator("[role=option]").evaluate_all("all => all.map(one => one.dataset.url)")
+    assert [url for url in urls if "rollback" in url] == []

@@ -213,7 +213,8 @@ class Note(models.Model):
 
 class Event(models.Model):
     """A line of warning or worse, also in a chunk. Traceback frames and console copies of rank
-    files have no row. message_at: characters of prefixes in text.
+    files have no row. message_at: characters of prefixes in text. taxonomy: the version that gave
+    the fault class (Taxonomy.label), "" for lines of an older program.
     """
 
     pk = models.CompositePrimaryKey("run_id", "source_id", "seq")
@@ -229,6 +230,7 @@ class Event(models.Model):
     severity = models.SmallIntegerField()
     step = models.BigIntegerField(null=True)
     fault_class = models.CharField(max_length=60, null=True)
+    taxonomy = models.CharField(max_length=24, db_default="")
     message_at = models.IntegerField()
     text = models.TextField()
 
@@ -236,6 +238,22 @@ class Event(models.Model):
         indexes = [
             models.Index(fields=["run_id", "attempt", "time_ns"], name="ix_event_time"),
         ]
+
+
+class FaultClasses(models.Model):
+    """One revision of what a project says about fault classes (domain/triage/ownclasses.py); the
+    newest counts. off: built-in classes that take no line. unread_lines: of this revision, those
+    its patterns had no time for."""
+
+    pk = models.CompositePrimaryKey("project", "version")
+    project = models.CharField(max_length=200)
+    version = models.IntegerField()
+    classes = models.JSONField()
+    off = ArrayField(models.TextField())
+    changed_at_ns = models.BigIntegerField()
+    changed_by = models.CharField(max_length=200)
+    reason = models.TextField()
+    unread_lines = models.BigIntegerField(default=0)
 
 
 class RankLog(models.Model):
@@ -280,7 +298,7 @@ class Triage(models.Model):
     look_again_ns = models.BigIntegerField(null=True)
     fingerprint = models.CharField(max_length=64, default="")
     settled = models.BooleanField(default=False)
-    taxonomy_version = models.IntegerField(default=0)
+    taxonomy = models.CharField(max_length=24, default="")
 
 
 class Template(models.Model):

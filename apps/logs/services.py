@@ -9,7 +9,7 @@ from django.db import transaction
 from apps.core.records import Finding
 from apps.logs import store
 from apps.logs.domain.triage.assemble import Known, assemble
-from apps.logs.domain.triage.classify import taxonomy
+from apps.logs.domain.triage.classify import Taxonomy
 from apps.logs.domain.triage.first_failure import first_failure
 from apps.logs.domain.triage.ranks import RankState
 from apps.logs.domain.triage.report import finding_of, fingerprint, recovered_finding
@@ -34,15 +34,15 @@ def triage(run_id: int, attempt: int, now_ns: int) -> list[Finding]:
         if state is None or not is_due(state, now_ns):
             return []
         states = store.rank_states(run_id, attempt)
-        verdict = _verdict(run_id, attempt, states)
+        classes = store.taxonomy_of_run(run_id)
+        verdict = _verdict(run_id, attempt, states, classes)
         judged = Judged(
             fingerprint=fingerprint(verdict) if verdict is not None else None,
             confirmed=verdict is not None and verdict.confirmed,
             pace_ns=max((s.pace_ns for s in states if s.pace_ns is not None), default=None),
         )
         decision = settle(state, judged, now_ns=now_ns, policy=POLICY)
-        version = taxonomy().version
-        store.save_triage(run_id, attempt, replace(decision.state, taxonomy_version=version))
+        store.save_triage(run_id, attempt, replace(decision.state, taxonomy=classes.label))
     if decision.action is Action.RECOVERED:
         return [recovered_finding(attempt, now_ns=now_ns)]
     if decision.action is Action.NOTHING or verdict is None:
@@ -55,13 +55,15 @@ def look_again_ns(run_id: int, attempt: int) -> int | None:
     return store.look_again_ns(run_id, attempt)
 
 
-def _verdict(run_id: int, attempt: int, states: list[RankState]) -> Verdict | None:
+def _verdict(
+    run_id: int, attempt: int, states: list[RankState], classes: Taxonomy
+) -> Verdict | None:
     known = Known(_placed(run_id, attempt, states), store.clocks(run_id, attempt))
     rows = store.event_rows(run_id, attempt, states, known.spread_ns)
     if not rows:
         return None
-    facts = assemble(rows, states, taxonomy(), known)
-    verdict = first_failure(facts, taxonomy())
+    facts = assemble(rows, states, classes, known)
+    verdict = first_failure(facts, classes)
     reported = any(agent.failed for agent in facts.agents)
     if verdict is not None and not reported and _ended_well(run_id, attempt):
         return None

@@ -103,7 +103,7 @@ INSERT INTO logs_ranklog (run_id, attempt, node, slot, lines, copies, worst_seve
   progress_source, progress_seq)
   SELECT r, a, 'n', s, 1, 0, 0, '', '', 0 FROM many, generate_series(0, 4) a,
   generate_series(1, 40) s;
-INSERT INTO logs_triage (run_id, attempt, dirty, fingerprint, settled, taxonomy_version)
+INSERT INTO logs_triage (run_id, attempt, dirty, fingerprint, settled, taxonomy)
   SELECT r, a, false, '', false, 0 FROM many, generate_series(1, 100) a;
 ANALYZE;
 """

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from apps.logs.domain.triage.classify import (
     _ADVICE,
     ANCHORS,
-    ROLES,
     BadTaxonomy,
     build_taxonomy,
     severity_without_level,
     suspicious,
     taxonomy,
 )
+from apps.logs.domain.triage.faultclass import ROLES
 
 EXAMPLES = yaml.safe_load(
     (Path(__file__).parents[1] / "samples/logs/fault_lines.yaml").read_text(encoding="utf-8")

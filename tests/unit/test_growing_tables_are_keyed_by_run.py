@@ -9,7 +9,7 @@ SMALL = {
     "Run", "ProjectNames", "ProjectPolicy", "Node", "ApiToken", "LoginLink", "Channel", "Rule",
     "LeftRule", "LabelRules", "SeenLabels", "Refusal", "KeepRule", "Note", "OrdinaryTemplate",
     "Watch", "Habits", "Pulse", "EvaluationSuite", "StorageRoot", "RetentionRule",
-    "LauncherBinding", "ProjectRules",
+    "LauncherBinding", "ProjectRules", "FaultClasses",
 }  # fmt: skip
 """One row (or a fixed number) a run, project, node, token or person, or what a whole project has in
 common: these do not grow with the data."""

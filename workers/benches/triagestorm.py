@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import resource
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -119,8 +119,8 @@ def run(options: BenchOptions) -> BenchReport:
     storm = Storm((options.keys or RANKS) // GPUS * GPUS, options.steps or LINES)
     figures: dict[str, float] = {"ranks": storm.ranks, "lines": storm.ranks * storm.lines}
     figures |= in_memory(storm)
-    with servers():
-        figures |= in_postgres(storm)
+    with servers() as running:
+        figures |= in_postgres(storm, running.cpu_s)
     rows = tuple((name.replace("_", " "), f"{value:,}") for name, value in figures.items())
     return BenchReport(("storm", ""), rows, figures)
 
@@ -144,24 +144,27 @@ def in_memory(storm: Storm) -> dict[str, float]:
     }
 
 
-def in_postgres(storm: Storm) -> dict[str, float]:
-    """Arrival, then the verdict as the writer asks for it after a commit, and once more."""
+def in_postgres(storm: Storm, cpu_s: Callable[[], float] = time.process_time) -> dict[str, float]:
+    """Arrival, then the verdict as the writer asks for it after a commit, and once more. cpu_s:
+    CPU seconds so far, of all that is to be counted."""
     run_id = runs.ensure_run("storm")
     runs.open_attempt(run_id, 0, 0)
     began_s = time.monotonic()
     for node, segments in storm.nodes():
         store.write_lines(run_id, 0, node, segments, batch_id=node)
     arrived_s = time.monotonic()
-    before_kb = _peak_kb()
+    before_kb, before_cpu_s = _peak_kb(), cpu_s()
     (first,) = services.triage(run_id, 0, NOW_NS)
-    judged_s = time.monotonic()
+    judged_s, judged_cpu_s = time.monotonic(), cpu_s()
     services.triage(run_id, 0, NOW_NS + _S)
     again_s = time.monotonic()
     return {
         "arrival_s": round(arrived_s - began_s, 1),
         "verdict_right": int(first.rank == storm.guilty),
         "verdict_s": round(judged_s - arrived_s, 2),
+        "verdict_cpu_s": round(judged_cpu_s - before_cpu_s, 2),
         "again_s": round(again_s - judged_s, 2),
+        "again_cpu_s": round(cpu_s() - judged_cpu_s, 2),
         "verdict_mb": round((_peak_kb() - before_kb) / 1000),
     }
 

@@ -1,6 +1,12 @@
 """Every statement against the tables of logs."""
 
 from apps.logs.store.context import context_of, line_of
+from apps.logs.store.faultclasses import (
+    add_revision,
+    own_classes,
+    revisions,
+    taxonomy_of_run,
+)
 from apps.logs.store.files import contexts
 from apps.logs.store.overview import arrivals, extent, newest_chunk
 from apps.logs.store.payloads import check_bucket
@@ -27,6 +33,7 @@ from apps.logs.store.triage import (
 from apps.logs.store.writing import write_lines
 
 __all__ = [
+    "add_revision",
     "arrivals",
     "check_bucket",
     "clocks",
@@ -43,14 +50,17 @@ __all__ = [
     "look_again_ns",
     "newest_chunk",
     "node_hours",
+    "own_classes",
     "rank_activity",
     "rank_states",
     "read_lines",
+    "revisions",
     "save_triage",
     "scan_lines",
     "source_count",
     "sources",
     "take_triage",
+    "taxonomy_of_run",
     "template_texts",
     "write_lines",
 ]

@@ -12,7 +12,7 @@ from apps.core.records import Severity
 from apps.core.sql import copy_in
 from apps.logs.domain.reading.columns import NO_RANK, NO_STEP, LineColumns
 from apps.logs.domain.reading.segments import CONSOLE, TEE
-from apps.logs.domain.triage.classify import taxonomy
+from apps.logs.domain.triage.faultlines import LineFaults
 
 MAX_EVENT_CHARS = 8_000
 
@@ -29,6 +29,7 @@ _EVENT = {
     "severity": "int2",
     "step": "int8",
     "fault_class": "varchar",
+    "taxonomy": "varchar",
     "message_at": "int4",
     "text": "text",
 }
@@ -38,23 +39,24 @@ Place = tuple[int, int, str]
 
 
 def add_events(
-    place: Place, lines: LineColumns, source: NDArray[np.int64], *, with_files: bool
+    place: Place,
+    lines: LineColumns,
+    source: NDArray[np.int64],
+    faults: LineFaults,
+    *,
+    with_files: bool,
 ) -> bool:
     """Stores the serious lines of a batch; whether one of them may change a verdict.
 
     source: id of the file of each line. with_files: the node sends files of ranks, and lines of
     its console that repeat them get no row. About 15 microseconds a row.
     """
-    serious = lines.severity >= Severity.WARNING
-    if with_files:
-        serious &= ~lines.of_channel(TEE)
-    numbers = np.flatnonzero(serious)
-    numbers = numbers[~lines.frames(numbers) | lines.of_channel(CONSOLE)[numbers]]
+    numbers = _serious(lines, faults, with_files=with_files)
     if not len(numbers):
         return False
     texts = lines.several(numbers)
-    message_at = _in_characters(texts, lines.message_at[numbers].tolist())
-    faults = [_fault_of(text[at:]) for text, at in zip(texts, message_at, strict=True)]
+    classes = [faults.by_line.get(number) for number in numbers.tolist()]
+    given = [None if fault is None else fault.id for fault in classes]
     severity = lines.severity[numbers].tolist()
     origins = [lines.origins[at] for at in lines.origin[numbers].tolist()]
     columns = (
@@ -67,17 +69,24 @@ def add_events(
         [None if rank == NO_RANK else rank for rank in lines.rank[numbers].tolist()],
         severity,
         [None if step == NO_STEP else step for step in lines.step[numbers].tolist()],
-        faults,
-        message_at,
+        given,
+        repeat(faults.taxonomy),
+        _in_characters(texts, lines.message_at[numbers].tolist()),
         [text[:MAX_EVENT_CHARS] for text in texts],
     )
     copy_in("logs_event", _EVENT, zip(*columns, strict=False))
-    return max(severity) >= Severity.ERROR or any(fault is not None for fault in faults)
+    return max(severity) >= Severity.ERROR or any(fault is not None for fault in given)
 
 
-def _fault_of(message: str) -> str | None:
-    fault = taxonomy().classify(message)
-    return None if fault is None else fault.id
+def _serious(lines: LineColumns, faults: LineFaults, *, with_files: bool) -> NDArray[np.intp]:
+    """Numbers of the warnings and errors. Of a traceback the first and the last line, and those
+    that a class of the project took."""
+    serious = lines.severity >= Severity.WARNING
+    if with_files:
+        serious &= ~lines.of_channel(TEE)
+    numbers = np.flatnonzero(serious)
+    whole = ~lines.frames(numbers) | lines.of_channel(CONSOLE)[numbers]
+    return numbers[whole | np.isin(numbers, faults.own)]
 
 
 def _in_characters(texts: Sequence[str], at: Sequence[int]) -> list[int]:

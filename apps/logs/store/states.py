@@ -39,8 +39,8 @@ _SAVE = f"""
     ON CONFLICT (run_id, attempt, node, slot) DO UPDATE SET {_SETS}
 """  # noqa: S608 - names of this module only
 _MARK = """
-    INSERT INTO logs_triage (run_id, attempt, dirty, fingerprint, settled, taxonomy_version)
-    VALUES (%s, %s, true, '', false, 0)
+    INSERT INTO logs_triage (run_id, attempt, dirty, fingerprint, settled, taxonomy)
+    VALUES (%s, %s, true, '', false, '')
     ON CONFLICT (run_id, attempt) DO UPDATE SET dirty = true
 """
 # -- uses the primary key

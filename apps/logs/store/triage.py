@@ -17,7 +17,10 @@ from apps.logs.store.states import state_of
 MAX_EVENTS = 10_000
 MAX_SAMPLED = 200_000
 FIRST_OF_A_CLASS = 3
-_COLUMNS = "time_ns, node, source_id, channel, seq, local_rank, rank, severity, text, message_at"
+_COLUMNS = (
+    "time_ns, node, source_id, channel, seq, local_rank, rank, severity, text, message_at,"
+    " fault_class, taxonomy"
+)
 _ALL = f"""
     SELECT {_COLUMNS} FROM logs_event
     WHERE run_id = %s AND attempt = %s AND time_ns >= %s ORDER BY time_ns DESC LIMIT %s
@@ -57,7 +60,7 @@ def take_triage(run_id: int, attempt: int) -> TriageState | None:
         look_again_ns=row.look_again_ns,
         fingerprint=row.fingerprint,
         settled=row.settled,
-        taxonomy_version=row.taxonomy_version,
+        taxonomy=row.taxonomy,
     )
 
 
@@ -99,6 +102,8 @@ def event_rows(
         events = query(_SAMPLE, [run_id, attempt, since_ns, run_id, MAX_SAMPLED])
     names = dict(query(_NAMES, [run_id, bigints({event[2] for event in events})]))
     return [
-        EventRow(when, node, names.get(source, ""), channel, seq, local, rank, level, text[at:])
-        for when, node, source, channel, seq, local, rank, level, text, at in events
+        EventRow(
+            when, node, names.get(source, ""), channel, seq, local, rank, level, text[at:], *given
+        )
+        for when, node, source, channel, seq, local, rank, level, text, at, *given in events
     ]

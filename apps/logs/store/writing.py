@@ -15,11 +15,13 @@ from apps.logs.domain.chunk.coverage import accept
 from apps.logs.domain.reading.columns import NO_RANK, NO_STEP, LineColumns, joined
 from apps.logs.domain.reading.latejobs import Told, told_in
 from apps.logs.domain.reading.segments import TEE, ParsedSegment
+from apps.logs.domain.triage.faultlines import faults_in, raise_severity
 from apps.logs.domain.triage.ranks import RankState, SlotKey, fold_lines, fold_placements
 from apps.logs.records import LinesWritten
 from apps.logs.store import overview
 from apps.logs.store.chunkrows import ChunkOwner, PackedChunk, add_chunks
 from apps.logs.store.events import add_events
+from apps.logs.store.faultclasses import add_unread, taxonomy_of_run
 from apps.logs.store.files import FileKey, OpenFile, lock_files, save_files
 from apps.logs.store.pulse import add_pulse
 from apps.logs.store.speakers import of_speakers
@@ -80,6 +82,9 @@ def write_lines(
         _take(batch, segment)
     lines = joined(batch.tables)
     _fill_ranks(lines, batch.states.values())
+    classes = taxonomy_of_run(run_id)
+    faults = faults_in(lines, classes)
+    raise_severity(lines, faults)
     batch.touched |= fold_lines(batch.states, place, lines)
     save_files(run_id, batch.files.values())
     save_states(run_id, attempt, [batch.states[key] for key in batch.touched])
@@ -87,12 +92,13 @@ def write_lines(
     triable = False
     if len(lines):
         owner = ChunkOwner(run_id, attempt, place, batch.batch_id)
+        add_unread(run_id, classes.revision, faults.unread)
         add_chunks([_packed(owner, piece) for piece in _pieces(lines)])
         add_pulse(run_id, attempt, place, lines)
         add_step_times(run_id, attempt, place, lines)
         add_templates(run_id, attempt, place, _counted(lines, with_files=with_files))
         here = (run_id, attempt, place)
-        triable = add_events(here, lines, _source_of(batch), with_files=with_files)
+        triable = add_events(here, lines, _source_of(batch), faults, with_files=with_files)
     mark_dirty(run_id, attempt, new_events=triable, new_lines=bool(len(lines)))
     return _summary(batch, lines, late_before_ns)
 

@@ -17,6 +17,7 @@ NAMES = (
     "alerts",
     "burst",
     "checkpoints",
+    "classify",
     "detect",
     "growth",
     "ingest",

@@ -23,11 +23,19 @@ _NEEDS_A_LINE = re.compile(r"\\[AzC]")
 class LineRegex:
     """One regex that is looked for in lines; `^` and `$` are the ends of a line.
 
-    literal: the pattern stands for itself. needs: texts that every match holds. Raises BadQuery
-    for what RE2 cannot compile.
+    literal: the pattern stands for itself. needs: texts that every match holds. max_bytes: of the
+    compiled pattern and of what it remembers while it searches. Raises BadQuery for what RE2
+    cannot compile.
     """
 
-    def __init__(self, pattern: str, *, ignore_case: bool = False, literal: bool = False) -> None:
+    def __init__(
+        self,
+        pattern: str,
+        *,
+        ignore_case: bool = False,
+        literal: bool = False,
+        max_bytes: int = MAX_PROGRAM_BYTES,
+    ) -> None:
         if len(pattern) > MAX_REGEX_CHARS:
             raise BadQuery(f"the regex is longer than {MAX_REGEX_CHARS} characters", where="regex")
         options = re2.Options()
@@ -35,7 +43,7 @@ class LineRegex:
         options.literal = literal
         options.never_nl = options.never_capture = True
         options.log_errors = False
-        options.max_mem = MAX_PROGRAM_BYTES
+        options.max_mem = max_bytes
         whole = pattern if literal else f"(?m){pattern}"
         try:
             self._regex = re2.compile(whole.encode("utf-8", "replace"), options)
@@ -49,6 +57,20 @@ class LineRegex:
         if ignore_case and not self.needs.ignore_case:
             self.needs = replace(self.needs, ignore_case=True)
         self._line_by_line = not literal and _NEEDS_A_LINE.search(pattern) is not None
+
+    @property
+    def instructions(self) -> int:
+        """How large the compiled pattern is: the most steps that a byte of a text costs."""
+        return int(self._regex.programsize)
+
+    def finds(self, line: bytes) -> bool:
+        """Whether one line matches."""
+        return self._regex.search(line) is not None
+
+    def span(self, line: bytes) -> tuple[int, int] | None:
+        """Where one line matches first: (start, end) in bytes."""
+        match = self._regex.search(line)
+        return None if match is None else match.span()
 
     def matching(self, text: bytes) -> Iterator[int]:
         """Where lines match: one position inside each such line, ascending.

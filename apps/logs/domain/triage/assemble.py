@@ -10,6 +10,7 @@ from apps.logs.domain.reading.lines import CONSOLE, TEE
 from apps.logs.domain.triage.agents import AgentFacts, AgentLine, read_agent
 from apps.logs.domain.triage.case import AttemptFacts, RankFacts
 from apps.logs.domain.triage.classify import Taxonomy
+from apps.logs.domain.triage.faultclass import FaultClass
 from apps.logs.domain.triage.named import Speakers
 from apps.logs.domain.triage.placing import Blocks, blocks_of
 from apps.logs.domain.triage.ranks import RankState, slot_of
@@ -24,7 +25,8 @@ MAX_EVENTS = 200
 class EventRow:
     """A stored line of warning or worse; of a traceback its first and last line only.
 
-    node: "" if unknown. message: without prefixes.
+    node: "" if unknown. message: without prefixes. fault: id of its class; taxonomy: which version
+    said so, "" if none did yet.
     """
 
     time_ns: int
@@ -36,6 +38,8 @@ class EventRow:
     rank: int | None
     severity: int
     message: str
+    fault: str | None = None
+    taxonomy: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +122,7 @@ class _Builder:
             time_ns = row.time_ns - spot.skew_ns
             if self.is_old(row, time_ns) or (row.channel == TEE and row.node in self.with_files):
                 continue
-            fault = taxonomy.classify(row.message)
+            fault = _fault_of(row, taxonomy)
             event = Event(time_ns, row.source, row.seq, row.severity, row.message, fault, spot)
             slot = slot_of(row.local_rank, row.rank)
             if slot is not None:
@@ -192,6 +196,13 @@ class _Builder:
         for state in self.states:
             if state.rank is None and state.local_rank is not None:
                 state.rank = named.get((state.node, state.local_rank))
+
+
+def _fault_of(row: EventRow, taxonomy: Taxonomy) -> FaultClass | None:
+    """As it was stored with the line, unless the classes have changed since."""
+    if row.taxonomy != taxonomy.label:
+        return taxonomy.classify(row.message)
+    return None if row.fault is None else taxonomy.classes.get(row.fault)
 
 
 def _hosts_of(agents: Sequence[AgentFacts]) -> dict[int, str]:

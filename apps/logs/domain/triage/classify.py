@@ -18,8 +18,10 @@ import yaml
 from apps.core.errors import AppError
 from apps.core.records import Severity
 from apps.logs.domain.reading.shapes import shaped
+from apps.logs.domain.triage.faultclass import ROLES, FaultClass
+from apps.logs.domain.triage.ownmatching import OwnMatcher
+from apps.logs.domain.triage.prefilter import Prefilter
 
-ROLES = frozenset({"cause", "symptom", "either", "confirm"})
 MAX_CLASSIFIED_CHARS = 4096
 MAX_SHAPES = 4_000
 
@@ -51,9 +53,8 @@ _ADVICE = re.compile(
     r"|Search for `cuda|might be asynchronously reported|usually reflects"
     r"|To enable traceback see|typically caused by a remote worker"
 )
-_EXCEPTION = re.compile(
-    r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Fault|Timeout)(?::\s|$)"
-)
+_RAISED = ("Error", "Exception", "Interrupt", "Exit", "Fault", "Timeout")
+_EXCEPTION = re.compile(rf"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:{'|'.join(_RAISED)})(?::\s|$)")
 _CHAIN = ("During handling of the above exception", "The above exception was the direct cause")
 
 
@@ -61,111 +62,113 @@ class BadTaxonomy(AppError):
     """The shipped or overridden list of fault classes cannot be used."""
 
 
-@dataclass(frozen=True, slots=True)
-class FaultClass:
-    """One class of the taxonomy. regexes are empty for classes found by structure."""
-
-    id: str
-    title: str
-    layer: str
-    role: str
-    blame: str
-    match_priority: int
-    specificity: int
-    action: str
-    literals: tuple[str, ...]
-    regexes: tuple[re.Pattern[str], ...]
-
-
-UNKNOWN = FaultClass(
-    id="unknown",
-    title="Unknown",
-    layer="process",
-    role="symptom",
-    blame="unknown",
-    match_priority=0,
-    specificity=0,
-    action="read the last lines of every rank",
-    literals=(),
-    regexes=(),
-)
+Literals = tuple[tuple[str, tuple[FaultClass, ...]], ...]
+"""Each with the classes that have it."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Shape:
+class Shape:
     """What messages that differ in their digits have in common.
 
-    advice_at: from where on they only advise. likely: classes with a literal in them; by_digits:
-    that depends on the digits. raised: an exception begins them.
+    advice_at: from where on they only advise. literals: those that may be in one. likely: classes
+    of them if that does not depend on the digits, else (). raised: an exception begins them.
     """
 
     advice_at: int | None
+    literals: Literals
     likely: tuple[FaultClass, ...]
-    by_digits: bool
     raised: bool
+
+    @property
+    def means_nothing(self) -> bool:
+        """Whether none of its messages can have a class."""
+        return not self.literals and not self.raised
 
 
 @dataclass(frozen=True, slots=True)
 class Taxonomy:
-    """All classes. version is stored with every verdict.
+    """All classes. version is stored with every verdict and every stored line, and so is revision,
+    that of the project's own classes; 0 without any.
 
-    by_anchor: anchor -> literal -> classes; the anchor "" holds literals to try on every line.
+    by_anchor: anchor -> shape of a literal -> literals; the anchor "" holds those to try on every
+    line. prefilter: finds the shapes that known() does not mean nothing for.
     """
 
     version: int
     classes: Mapping[str, FaultClass]
-    by_anchor: Mapping[str, Mapping[str, tuple[FaultClass, ...]]]
-    _by_shape: dict[bytes, _Shape] = field(default_factory=dict, compare=False)
+    by_anchor: Mapping[str, Mapping[str, Literals]]
+    prefilter: Prefilter
+    own: OwnMatcher | None = None
+    revision: int = 0
+    _by_shape: dict[bytes, Shape] = field(default_factory=dict, compare=False)
+
+    @property
+    def label(self) -> str:
+        """The version as it is stored: "3", or "3.7" with the seventh revision of a project."""
+        return f"{self.version}.{self.revision}" if self.revision else str(self.version)
 
     def classify(self, message: str) -> FaultClass | None:
         """The class of one message (prefixes already stripped), or None.
 
-        Of several classes that match, the highest match_priority, then specificity, wins.
+        The first class of the project that matches; else, of several built-in ones, that of the
+        highest match_priority, then specificity. Cost: see built_in(). Many lines at once:
+        faultlines.faults_in().
+        """
+        own = None if self.own is None else self.own.first(message.encode("utf-8", "replace"))
+        return self.built_in(message) if own is None else own
+
+    def built_in(self, message: str) -> FaultClass | None:
+        """The built-in class of one message.
+
         A thousand ranks that fail say the same but for numbers: what may fit is looked for once a
-        shape (shapes.py). Cost: about 10 microseconds; 2 for a shape that was seen before.
+        shape (shapes.py). Cost: about 20 microseconds; 2 for a shape that was seen before.
         """
         text = message[:MAX_CLASSIFIED_CHARS]
-        shape = shaped(text.encode("utf-8", "replace"))
-        known = self._by_shape.get(shape)
-        if known is None:
+        return self.fitting(self.known(shaped(text.encode("utf-8", "replace"))), text)
+
+    def known(self, shape: bytes) -> Shape:
+        """What holds for all messages of a shape, remembered. At most MAX_CLASSIFIED_CHARS."""
+        found = self._by_shape.get(shape)
+        if found is None:
             if len(self._by_shape) >= MAX_SHAPES:
                 self._by_shape.clear()
-            known = self._by_shape[shape] = self._of_shape(shape.decode())
-        if known.advice_at is not None:
-            text = text[: known.advice_at]
-        likely = self._candidates(text) if known.by_digits else known.likely
+            found = self._by_shape[shape] = self._of_shape(shape.decode())
+        return found
+
+    def fitting(self, shape: Shape, text: str) -> FaultClass | None:
+        """The class of a message of that shape."""
+        if shape.advice_at is not None:
+            text = text[: shape.advice_at]
+        likely = shape.likely or _classes_of(x for x in shape.literals if x[0] in text)
         matching = [f for f in likely if any(r.search(text) for r in f.regexes)]
         if matching:
             return max(matching, key=lambda f: (f.match_priority, f.specificity))
-        return self.classes.get("py_exception") if known.raised else None
+        return self.classes.get("py_exception") if shape.raised else None
 
-    def _of_shape(self, shape: str) -> _Shape:
-        """What holds for all messages of a shape: only literals may speak of digits."""
+    def _of_shape(self, shape: str) -> Shape:
+        """Only literals may speak of digits, and those are looked at message by message."""
         advice = _ADVICE.search(shape)
         text = shape if advice is None else shape[: advice.start()]
-        maybe = [
+        lowered = text.lower()
+        literals = tuple(
             literal
-            for literals in self.by_anchor.values()
+            for anchor, by_shape in self.by_anchor.items()
+            if anchor in lowered
+            for literal_shape, literals in by_shape.items()
+            if literal_shape in text
             for literal in literals
-            if shaped(literal.encode()).decode() in text
-        ]
-        by_digits = any(map(str.isdecimal, "".join(maybe)))
-        return _Shape(
+        )
+        fixed = not any(map(str.isdecimal, "".join(literal for literal, _ in literals)))
+        return Shape(
             advice_at=None if advice is None else advice.start(),
-            likely=() if by_digits else tuple(self._candidates(text)),
-            by_digits=by_digits,
+            literals=literals,
+            likely=_classes_of(literals) if fixed else (),
             raised=_EXCEPTION.match(text) is not None,
         )
 
-    def _candidates(self, text: str) -> Iterable[FaultClass]:
-        lowered = text.lower()
-        found: dict[str, FaultClass] = {}
-        for anchor, literals in self.by_anchor.items():
-            if anchor in lowered:
-                for literal, classes in literals.items():
-                    if literal in text:
-                        found.update((fault.id, fault) for fault in classes)
-        return found.values()
+
+def _classes_of(literals: Iterable[tuple[str, tuple[FaultClass, ...]]]) -> tuple[FaultClass, ...]:
+    return tuple({fault.id: fault for _, faults in literals for fault in faults}.values())
 
 
 def build_taxonomy(document: Any, *, where: str = "taxonomy.yaml") -> Taxonomy:
@@ -180,7 +183,14 @@ def build_taxonomy(document: Any, *, where: str = "taxonomy.yaml") -> Taxonomy:
                 f"class id {fault.id!r} is used twice", where=where, hint="rename one of them"
             )
         classes[fault.id] = fault
-    return Taxonomy(int(document.get("version", 0)), classes, _by_anchor(classes.values()))
+    return taxonomy_of(int(document.get("version", 0)), classes)
+
+
+def taxonomy_of(version: int, classes: Mapping[str, FaultClass]) -> Taxonomy:
+    """The taxonomy of these classes, indexed by their literals."""
+    literals = [literal for fault in classes.values() for literal in fault.literals]
+    index = _by_anchor(classes.values())
+    return Taxonomy(version, classes, index, Prefilter([*literals, *_RAISED]))
 
 
 def _fault_class(item: Any, where: str) -> FaultClass:
@@ -212,16 +222,17 @@ def _fault_class(item: Any, where: str) -> FaultClass:
     )
 
 
-def _by_anchor(
-    classes: Iterable[FaultClass],
-) -> Mapping[str, Mapping[str, tuple[FaultClass, ...]]]:
-    index: dict[str, dict[str, tuple[FaultClass, ...]]] = {anchor: {} for anchor in ANCHORS}
-    index[""] = {}  # literals without an anchor are tried on every line
+def _by_anchor(classes: Iterable[FaultClass]) -> Mapping[str, Mapping[str, Literals]]:
+    having: dict[str, list[FaultClass]] = {}
     for fault in classes:
         for literal in fault.literals:
-            lowered = literal.lower()
-            anchor = next((a for a in ANCHORS if a in lowered), "")
-            index[anchor][literal] = (*index[anchor].get(literal, ()), fault)
+            having.setdefault(literal, []).append(fault)
+    index: dict[str, dict[str, Literals]] = {anchor: {} for anchor in ("", *ANCHORS)}
+    for literal, faults in having.items():
+        lowered = literal.lower()
+        of = index[next((a for a in ANCHORS if a in lowered), "")]
+        shape = shaped(literal.encode()).decode()
+        of[shape] = (*of.get(shape, ()), (literal, tuple(faults)))
     return {anchor: literals for anchor, literals in index.items() if literals}
 
 
@@ -281,19 +292,10 @@ def may_depend_on_digits(message: str) -> bool:
     shape = shaped(message.encode("utf-8", "replace")).decode()
     return any(
         literal in shape
-        for anchor, literals in _shaped_literals().items()
+        for anchor, literals in taxonomy().by_anchor.items()
         if anchor in lowered
         for literal in literals
     )
-
-
-@lru_cache(maxsize=1)
-def _shaped_literals() -> Mapping[str, tuple[str, ...]]:
-    """Anchor -> the shapes of its literals."""
-    return {
-        anchor: tuple(shaped(literal.encode()).decode() for literal in literals)
-        for anchor, literals in taxonomy().by_anchor.items()
-    }
 
 
 def _severity_of_suspicious(message: str, lowered: str) -> int:

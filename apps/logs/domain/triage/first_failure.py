@@ -14,7 +14,8 @@ from dataclasses import replace
 from apps.core.records import Evidence, Suspect
 from apps.logs.domain.triage.agents import Exit, first_to_end
 from apps.logs.domain.triage.case import MAX_QUOTED_CHARS, AttemptFacts, RankFacts
-from apps.logs.domain.triage.classify import UNKNOWN, FaultClass, Taxonomy
+from apps.logs.domain.triage.classify import Taxonomy
+from apps.logs.domain.triage.faultclass import UNKNOWN, FaultClass
 from apps.logs.domain.triage.named import blamed_peer
 from apps.logs.domain.triage.ordering import in_order, undecided
 from apps.logs.domain.triage.quiet import Quiet, quiet_ranks

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from apps.core.records import Severity
-from apps.logs.domain.triage.classify import FaultClass
+from apps.logs.domain.triage.faultclass import FaultClass
 from apps.logs.domain.triage.spot import NOWHERE, Spot
 from apps.logs.domain.triage.waits import waited_ns
 

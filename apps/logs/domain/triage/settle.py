@@ -41,7 +41,7 @@ class TriageState:
     look_again_ns: int | None = None
     fingerprint: str = ""
     settled: bool = False
-    taxonomy_version: int = 0
+    taxonomy: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def settle(
     rule = policy or SettlePolicy()
     if judged.fingerprint is None:
         action = Action.RECOVERED if state.fingerprint else Action.NOTHING
-        cleared = TriageState(dirty=False, taxonomy_version=state.taxonomy_version)
+        cleared = TriageState(dirty=False, taxonomy=state.taxonomy)
         return Decision(cleared, action)
     if not judged.confirmed and not state.fingerprint:
         since = now_ns if state.waiting_since_ns is None else state.waiting_since_ns

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from apps.core.records import Evidence, Suspect
 from apps.logs.domain.triage.case import RankFacts
-from apps.logs.domain.triage.classify import FaultClass
+from apps.logs.domain.triage.faultclass import FaultClass
 
 NS = 1_000_000_000
 

@@ -19,6 +19,7 @@ from apps.api.incidents import router as incidents
 from apps.api.ingest import router as ingest
 from apps.api.kept import router as kept
 from apps.api.labels import router as labels
+from apps.api.links import router as links
 from apps.api.logs import router as logs
 from apps.api.names import router as names
 from apps.api.orders import router as orders
@@ -75,6 +76,7 @@ api.add_router("", detectors, tags=["detectors"])
 api.add_router("", evaluations, tags=["evaluations"])
 api.add_router("", suites, tags=["evaluations"])
 api.add_router("", labels, tags=["ingest"])
+api.add_router("", links, tags=["nodes"])
 api.add_router("", logs, tags=["logs"])
 api.add_router("", names, tags=["names"])
 api.add_router("", orders, tags=["rollback"])

@@ -53,6 +53,7 @@ RAIL: tuple[tuple[str, tuple[Place, ...]], ...] = (
         (
             Place("ingest", "Ingest", "inbox", "ingest", "e", ("/ingest/",)),
             Place("storage", "Storage", "disk", "storage", "s", ("/storage/",)),
+            Place("links", "Links", "link", "links", "k", ("/links/",)),
             Place("goodput", "Goodput", "clock", "goodput", "o", ("/goodput/",)),
         ),
     ),

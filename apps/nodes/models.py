@@ -26,3 +26,26 @@ class NodeEventRow(models.Model):
     source = models.CharField(max_length=32, db_default="api")
     raw = models.TextField(db_default="")
     ended_ns = models.BigIntegerField(null=True)
+
+
+class LinkTest(models.Model):
+    """Bandwidths between hosts, as somebody sent them, and the verdict (domain/links.py).
+
+    digest: of the body, so that the same test sent twice is one. body: hosts and float32[n, n] of
+    Gbit/s, MessagePack, zstd. verdict: LinkVerdict as JSON. left_out: why -> how many.
+    """
+
+    digest = models.CharField(max_length=64, unique=True)
+    name = models.CharField(max_length=100)
+    tool = models.CharField(max_length=20)
+    measured_ns = models.BigIntegerField()
+    sent_by = models.CharField(max_length=200)
+    sent_at_ns = models.BigIntegerField()
+    hosts = models.IntegerField()
+    body = models.BinaryField()
+    verdict = models.JSONField()
+    wrong = models.JSONField()
+    left_out = models.JSONField()
+
+    class Meta:
+        indexes = [models.Index(fields=["-measured_ns", "-id"], name="ix_link_test_newest")]

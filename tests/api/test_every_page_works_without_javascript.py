@@ -44,6 +44,7 @@ PAGES = [
     "/projects/",
     "/styleguide/",
     "/audit/",
+    "/links/",
     "/alerts/",
     "/alerts/mine/",
     "/alerts/rules/new/",

@@ -71,7 +71,7 @@ def test_one_output_is_sent_with_its_two_hosts(post):
 
 @pytest.mark.parametrize(
     ("body", "query", "status"),
-    [("hello", "", 400), ("", "", 400), (SLOW, "?a=only", 400), (SLOW, "?time_ns=-1", 422),
+    [("hello", "", 400), ("", "", 411), (SLOW, "?a=only", 400), (SLOW, "?time_ns=-1", 422),
      (SLOW, f"?time_ns={2**62}", 400), (SLOW, f"?name={'x' * 101}", 422)],
 )  # fmt: skip
 def test_what_cannot_be_read_is_refused_in_words(post, body, query, status):

@@ -14,6 +14,7 @@ from apps.accounts import store as accounts
 from apps.core.words import whole
 from apps.dashboard import board
 from apps.dashboard.access import may_operate
+from apps.dashboard.node_sources import node_sources
 from apps.dashboard.store_health import store_health
 from apps.incidents import store as incident_store
 from apps.incidents.domain.incident import IncidentInfo
@@ -83,6 +84,7 @@ def ingest(request: HttpRequest) -> HttpResponse:
         "mirrors": _mirrors(),
         "refusals": labels_store.refusals(),
         "logs": store_health(),
+        "node_sources": node_sources(),
     }
     part = request.GET.get("part") == "body"
     return render(request, "ingest/_body.html" if part else "ingest/health.html", context)

@@ -18,6 +18,5 @@ urlpatterns = [
     path("runs/<str:key>/flight-recorder", post_to(flight.flight_recorder)),
     path("runs/<str:key>/mirror", post_to(views.mirror)),
     path("nodes/events", post_to(nodes.node_events)),
-    path("nodes/alertmanager", post_to(nodes.alertmanager)),
-    path("nodes/kernel", post_to(nodes.kernel)),
+    *(path(f"nodes/{name}", post_to(nodes.told_by(name))) for name in nodes.DOORS),
 ]

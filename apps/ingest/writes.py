@@ -28,6 +28,7 @@ from apps.logs.records import LinesWritten
 from apps.metrics import store as metrics
 from apps.metrics.domain import steps
 from apps.metrics.store import write_rows
+from apps.nodes import conditions_store
 from apps.nodes import store as nodes
 from apps.runs import services as runs
 from apps.runs import store as runs_store
@@ -276,4 +277,6 @@ def write_checkpoints(envelope: Envelope, batch: CheckpointBatch) -> Written:
 def write_nodes(envelope: Envelope, batch: NodeBatch) -> Written:
     """What happened to nodes."""
     nodes.record(batch.events)
-    return Written(frozenset(), {"node_events": len(batch.events), **batch.left_out})
+    changed, late = conditions_store.look(batch.looks)
+    counts = {"node_events": len(batch.events) + changed, **batch.left_out}
+    return Written(frozenset(), counts | ({"readings_late": late} if late else {}))

@@ -49,3 +49,23 @@ class LinkTest(models.Model):
 
     class Meta:
         indexes = [models.Index(fields=["-measured_ns", "-id"], name="ix_link_test_newest")]
+
+
+class NodeConditionRow(models.Model):
+    """How a node stood when a source looked last; see domain.conditions.Held.
+
+    since_ns: of a state that is bad, of the last change of others.
+    """
+
+    pk = models.CompositePrimaryKey("node", "source", "name")
+    node = models.CharField(max_length=255)
+    source = models.CharField(max_length=32)
+    name = models.CharField(max_length=128)
+    mode = models.CharField(max_length=8)
+    kind = models.CharField(max_length=64)
+    level = models.CharField(max_length=16)
+    message = models.TextField()
+    value = models.FloatField()
+    since_ns = models.BigIntegerField()
+    device = models.CharField(max_length=128, null=True)
+    raw = models.TextField()

@@ -94,3 +94,13 @@ def test_nothing_is_lost_and_nothing_of_one_source_merged(told):
 def test_the_order_of_arrival_does_not_matter(told, random):
     mixed = random.sample(told, len(told))
     assert merge(mixed) == merge(told)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("mce", "ecc"), ("gpu_off_bus", "xid_79"), ("node_down", "node_not_ready"),
+     ("sxid_fatal", "sxid_nonfatal"), ("killed", "oom_kill")],
+)  # fmt: skip
+def test_sources_have_words_of_their_own_for_one_thing(one, other):
+    (event,) = merge([replace(KMSG, kind=one), replace(ALERT, kind=other)])
+    assert (event.kind, event.source) == (one, "alertmanager, kernel (kmsg)")

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.core.errors import BadPayload
-from apps.ingest.kernel.parse import MAX_LINES, Sender, parse
-from apps.ingest.nodes.parse import MAX_EVENTS
+from apps.ingest.kernel.parse import MAX_LINES, parse
+from apps.ingest.nodes.parse import MAX_EVENTS, Sender
 from apps.nodes.domain.kernel import fault_of
 from apps.nodes.domain.xids import SXIDS, XIDS
 

@@ -88,12 +88,17 @@ def device_of(labels: Labels) -> str | None:
     return None
 
 
+def kind_named(name: str, otherwise: str) -> str:
+    """What a name in camel case or with dashes speaks of."""
+    words = _SEAM.sub(" ", name[:_MAX_NAME]).lower()
+    return next((kind for known, kind in KINDS if known.search(words)), otherwise)
+
+
 def kind_of(labels: Labels) -> str:
     """What happened: `xid_79` for an Xid whose number a label tells."""
     if said := labels.get("lastgood_kind", "").strip():
         return said
-    alert = _SEAM.sub(" ", labels.get("alertname", "")[:_MAX_NAME]).lower()
-    kind = next((kind for words, kind in KINDS if words.search(alert)), "alert")
+    kind = kind_named(labels.get("alertname", ""), "alert")
     numbers = (_XID.fullmatch(labels.get(name, "").strip()) for name in _XID_LABELS)
     number = next((found[1] for found in numbers if found), None)
     named = kind == "xid" or "xid" in labels or "XID" in labels

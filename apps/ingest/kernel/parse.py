@@ -3,35 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from apps.core.errors import BadPayload
 from apps.core.records import NodeEvent
 from apps.ingest.kernel.reading import Reader, Said
-from apps.ingest.nodes.parse import MAX_EVENTS, MAX_RAW, NodeBatch
+from apps.ingest.nodes.parse import ADD_NODE, MAX_EVENTS, MAX_RAW, SMALLER, NodeBatch, Sender
 from apps.logs.domain.reading.headers import Clock
 from apps.nodes.domain.kernel import fault_of
 
 MAX_LINES = 100_000
 MAX_LINE = 4_096
 """Characters of a line that are read."""
-_SMALLER = "send smaller batches"
 _MAX_JOINED = 8
 _MAX_NS = 2**62
-
-
-@dataclass(frozen=True, slots=True)
-class Sender:
-    """What the sender says of all lines. node: "" if the lines name it themselves.
-
-    boot_ns: when the machine started, for times that count from there. offset_s: zone of times
-    that name none, seconds east of UTC. received_ns: gives a year to times without one.
-    """
-
-    node: str
-    received_ns: int
-    boot_ns: int | None = None
-    offset_s: int = 0
 
 
 def parse(body: bytes, sender: Sender) -> NodeBatch:
@@ -42,7 +26,7 @@ def parse(body: bytes, sender: Sender) -> NodeBatch:
     """
     lines = body.decode("utf-8", "replace").split("\n")
     if len(lines) > MAX_LINES:
-        raise BadPayload(f"more than {MAX_LINES} lines", where="body", hint=_SMALLER)
+        raise BadPayload(f"more than {MAX_LINES} lines", where="body", hint=SMALLER)
     reader = Reader(Clock(sender.received_ns, sender.offset_s), sender.boot_ns)
     events, unread = [], 0
     for at, said in _joined(lines, reader):
@@ -51,7 +35,7 @@ def parse(body: bytes, sender: Sender) -> NodeBatch:
         elif (event := _event(said, sender, at)) is not None:
             events.append(event)
     if len(events) > MAX_EVENTS:
-        raise BadPayload(f"more than {MAX_EVENTS} events", where="body", hint=_SMALLER)
+        raise BadPayload(f"more than {MAX_EVENTS} events", where="body", hint=SMALLER)
     return NodeBatch(tuple(events), {"kernel_lines_unread": unread})
 
 
@@ -86,9 +70,7 @@ def _event(said: Said, sender: Sender, line: int) -> NodeEvent | None:
         return None
     node = sender.node or said.host
     if not node:
-        raise BadPayload(
-            "nothing says which node this is of", where=f"line {line}", hint="add ?node=NAME"
-        )
+        raise BadPayload("nothing says which node this is of", where=f"line {line}", hint=ADD_NODE)
     return NodeEvent(
         node=node[:253].replace("\0", "\ufffd"),
         time_ns=said.time_ns,

@@ -8,12 +8,17 @@ from typing import Annotated
 
 import msgspec
 
+from apps.core.errors import BadPayload
 from apps.core.records import NodeEvent
 from apps.ingest import frames
+from apps.nodes.domain.conditions import Look, Mode, Reading
 
 MAX_EVENTS = 10_000
+MAX_READINGS = 100_000
 MAX_RAW = 2_048
 """Characters of an event's own words that are kept."""
+MAX_MESSAGE = 1_000
+SMALLER = "send smaller batches"
 
 
 class _Event(msgspec.Struct, frozen=True):
@@ -29,26 +34,82 @@ class _Event(msgspec.Struct, frozen=True):
     key: str = ""
 
 
+class _Reading(msgspec.Struct, frozen=True):
+    name: str
+    kind: str
+    level: str
+    message: str
+    device: str | None = None
+    mode: Mode = Mode.STATE
+    value: float = 0.0
+    near: bool = False
+    least: float = 0.0
+    time_ns: frames.Whole | None = None
+    raw: str = ""
+
+
+class _Look(msgspec.Struct, frozen=True):
+    source: str
+    node: frames.Node
+    time_ns: frames.Whole
+    readings: Annotated[list[_Reading], msgspec.Meta(max_length=MAX_READINGS)]
+    whole: bool = False
+
+
 class _Body(msgspec.Struct, frozen=True):
     events: Annotated[list[_Event], msgspec.Meta(max_length=MAX_EVENTS)]
     left_out: dict[str, frames.Whole] = {}
+    looks: Annotated[list[_Look], msgspec.Meta(max_length=MAX_EVENTS)] = []
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """What the sender says of a whole body. node: "" if the body names it itself.
+
+    boot_ns: when the machine started, for times that count from there. offset_s: zone of times
+    that name none, seconds east of UTC. received_ns: gives a year to times without one.
+    clock_ns: what the clock of the body's writer said when the body was sent; None: it is right.
+    """
+
+    node: str
+    received_ns: int
+    boot_ns: int | None = None
+    offset_s: int = 0
+    clock_ns: int | None = None
+
+    def named(self) -> str:
+        """The node; BadPayload if nobody says which it is."""
+        if not self.node:
+            raise BadPayload("nothing says which node this is of", where="node", hint=ADD_NODE)
+        return clean(self.node, 253)
+
+
+ADD_NODE = "add ?node=NAME"
 
 
 @dataclass(frozen=True, slots=True)
 class NodeBatch:
-    """Events, and why -> how many of a body became none."""
+    """Events, why -> how many of a body became none, and how nodes stand, in order of time."""
 
     events: tuple[NodeEvent, ...]
     left_out: Mapping[str, int] = field(default_factory=dict)
+    looks: tuple[Look, ...] = ()
 
 
-LEFT_OUT = frozenset({"alerts_without_node", "alerts_cut", "kernel_lines_unread"})
+LEFT_OUT = frozenset({
+    "alerts_without_node", "alerts_cut", "kernel_lines_unread", "fabricmanager_lines_unread",
+    "gpud_times_unread", "kubernetes_events_without_node", "kubernetes_objects_unread",
+    "metric_lines_unread", "metrics_without_node", "nvidia_smi_lines_unread", "readings_late",
+    "sel_lines_unread", "sel_without_time",
+})  # fmt: skip
 """Counters that a body may raise; any other would be a sender's invention."""
 
 
 def pack(batch: NodeBatch) -> bytes:
     """The batch as a body that `parse` reads."""
-    return msgspec.json.encode({"events": batch.events, "left_out": dict(batch.left_out)})
+    looks = {"looks": batch.looks} if batch.looks else {}
+    left_out = dict(batch.left_out)
+    return msgspec.json.encode({"events": batch.events, "left_out": left_out} | looks)
 
 
 def parse(body: bytes) -> NodeBatch:
@@ -61,20 +122,41 @@ def parse(body: bytes) -> NodeBatch:
         NodeEvent(
             node=event.node,
             time_ns=event.time_ns,
-            kind=_text(event.kind, 64),
-            severity=_text(event.severity, 16),
-            message=_text(event.message, None),
-            device=None if event.device is None else _text(event.device, 128),
-            source=_text(event.source, 32),
-            raw=_text(event.raw, MAX_RAW),
+            kind=clean(event.kind, 64),
+            severity=clean(event.severity, 16),
+            message=clean(event.message, None),
+            device=None if event.device is None else clean(event.device, 128),
+            source=clean(event.source, 32),
+            raw=clean(event.raw, MAX_RAW),
             ended_ns=event.ended_ns,
             key=event.key,
         )
         for event in read.events
     )
     left_out = {name: count for name, count in read.left_out.items() if name in LEFT_OUT}
-    return NodeBatch(events, left_out)
+    return NodeBatch(events, left_out, tuple(_look(look) for look in read.looks))
 
 
-def _text(value: str, most: int | None) -> str:
+def _look(look: _Look) -> Look:
+    readings = tuple(
+        Reading(
+            name=clean(one.name, 128),
+            kind=clean(one.kind, 64),
+            level=clean(one.level, 16),
+            message=clean(one.message, MAX_MESSAGE),
+            device=None if one.device is None else clean(one.device, 128),
+            mode=one.mode,
+            value=one.value,
+            near=one.near,
+            least=one.least,
+            time_ns=one.time_ns,
+            raw=clean(one.raw, MAX_RAW),
+        )
+        for one in look.readings
+    )
+    return Look(clean(look.source, 32), look.node, look.time_ns, readings, look.whole)
+
+
+def clean(value: str, most: int | None) -> str:
+    """Words as the database takes them: without NUL, and no more than `most` characters."""
     return value.replace("\0", "\ufffd")[:most]

@@ -6,6 +6,8 @@ durable as at every door.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
@@ -15,11 +17,18 @@ from apps.core.errors import AppError
 from apps.core.http import json_response
 from apps.core.words import whole
 from apps.ingest.alertmanager.parse import parse as parse_alerts
+from apps.ingest.exposition.parse import parse as parse_metrics
+from apps.ingest.fabricmanager.parse import parse as parse_fabricmanager
+from apps.ingest.gpud.parse import parse as parse_gpud
 from apps.ingest.inflate import InflateLimits, inflate
-from apps.ingest.kernel.parse import Sender
+from apps.ingest.ipmi.parse import parse as parse_sel
+from apps.ingest.ipmi.parse import read_clock_ns
 from apps.ingest.kernel.parse import parse as parse_kernel
-from apps.ingest.nodes.parse import NodeBatch, pack
-from apps.ingest.views import accept_body, body_of, door, encoding_of
+from apps.ingest.kubernetes.parse import parse as parse_kubernetes
+from apps.ingest.nodes import heard
+from apps.ingest.nodes.parse import NodeBatch, Sender, pack
+from apps.ingest.nvidia_smi.parse import parse as parse_nvidia_smi
+from apps.ingest.views import View, accept_body, body_of, door, encoding_of
 
 ENDPOINT = "nodes"
 MAX_BODY_BYTES = 4 << 20
@@ -33,25 +42,49 @@ def node_events(request: HttpRequest, actor: Actor) -> HttpResponse:
     encoding = encoding_of(request)
     body = body_of(request, settings.INGEST_MAX_BODY_BYTES)
     batch = accept_body(request, actor, ENDPOINT, body, encoding=encoding)
+    heard.note("events", actor.name, now_ns(), 0, {})
     return json_response({"batch": batch}, 202)
 
 
-@door
-def alertmanager(request: HttpRequest, actor: Actor) -> HttpResponse:
-    """Notifications of an Alertmanager."""
-    return _take(request, actor, parse_alerts(_body(request)))
+Parser = Callable[[bytes, Sender], NodeBatch]
+
+DOORS: dict[str, Parser] = {
+    "alertmanager": lambda body, _: parse_alerts(body),
+    "kernel": parse_kernel,
+    "metrics": parse_metrics,
+    "kubernetes": parse_kubernetes,
+    "gpud": parse_gpud,
+    "ipmi": parse_sel,
+    "fabricmanager": parse_fabricmanager,
+    "nvidia-smi": parse_nvidia_smi,
+}
+"""Last part of the address -> what reads the body."""
 
 
-@door
-def kernel(request: HttpRequest, actor: Actor) -> HttpResponse:
-    """Lines of a kernel log. ?node=, ?boot_s= and ?utc_offset_s= say what the lines do not."""
-    sender = Sender(
-        node=request.GET.get("node", "").strip(),
-        received_ns=now_ns(),
-        boot_ns=_boot_ns(request.GET.get("boot_s", "")),
-        offset_s=_offset_s(request.GET.get("utc_offset_s", "0")),
-    )
-    return _take(request, actor, parse_kernel(_body(request), sender))
+def told_by(name: str) -> View:
+    """The door of one of DOORS. ?node=, ?boot_s=, ?utc_offset_s= and ?clock= say what the body
+    does not."""
+
+    @door
+    def view(request: HttpRequest, actor: Actor) -> HttpResponse:
+        said = Sender(
+            node=request.GET.get("node", "").strip()[:253].replace("\0", ""),
+            received_ns=now_ns(),
+            boot_ns=_boot_ns(request.GET.get("boot_s", "")),
+            offset_s=_offset_s(request.GET.get("utc_offset_s", "0")),
+            clock_ns=_clock_ns(request.GET.get("clock", "")),
+        )
+        return _take(request, actor, name, DOORS[name](_body(request), said))
+
+    return view
+
+
+def _clock_ns(text: str) -> int | None:
+    found = read_clock_ns(text) if text else None
+    if text and found is None:
+        hint = "what ipmitool sel time get says, such as 02/10/2026 14:25:30"
+        raise AppError("this is no date with a time", where="clock", hint=hint)
+    return found
 
 
 def _boot_ns(text: str) -> int | None:
@@ -74,7 +107,10 @@ def _body(request: HttpRequest) -> bytes:
     return inflate(body_of(request, MAX_BODY_BYTES), encoding, limits)
 
 
-def _take(request: HttpRequest, actor: Actor, heard: NodeBatch) -> HttpResponse:
-    batch = accept_body(request, actor, ENDPOINT, pack(heard))
-    left_out = {why: count for why, count in heard.left_out.items() if count}
-    return json_response({"batch": batch, "events": len(heard.events), "left_out": left_out}, 202)
+def _take(request: HttpRequest, actor: Actor, name: str, batch: NodeBatch) -> HttpResponse:
+    taken = accept_body(request, actor, ENDPOINT, pack(batch))
+    left_out = {why: count for why, count in batch.left_out.items() if count}
+    told = len(batch.events) + len(batch.looks)
+    heard.note(name, actor.name, now_ns(), told, left_out)
+    answer = {"batch": taken, "events": len(batch.events), "left_out": left_out}
+    return json_response(answer | ({"looks": len(batch.looks)} if batch.looks else {}), 202)

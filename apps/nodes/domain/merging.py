@@ -19,6 +19,17 @@ SOON_NS: Final = 5 * 1_000_000_000
 LATER_NS: Final = 600 * 1_000_000_000
 """An alert comes after a scrape, a pause (`for`) and an evaluation: usually within minutes."""
 _KERNEL = "kernel"
+SAME_KINDS: Final = {
+    "gpu_off_bus": "xid_79",
+    "node_down": "node_not_ready",
+    "mce": "ecc",
+    "killed": "oom_kill",
+    "sxid_fatal": "sxid",
+    "sxid_nonfatal": "sxid",
+    "infiniband": "network",
+}
+"""What one source calls this another calls that: a BMC says ECC where the kernel says machine
+check, the kubelet says that a container was killed where the kernel says why."""
 _PCI = re.compile(r"[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-9a-fA-F])?")
 _LOUDNESS = {"info": 0, "warning": 1, "error": 2, "critical": 3}
 
@@ -34,7 +45,7 @@ def merge(events: Sequence[NodeEvent]) -> list[NodeEvent]:
     merged: list[list[NodeEvent]] = []
     near: dict[tuple[str, str], list[list[NodeEvent]]] = {}
     for event in sorted(events, key=lambda e: (e.time_ns, e.node, e.source)):
-        recent = near.setdefault((event.node, event.kind), [])
+        recent = near.setdefault((event.node, SAME_KINDS.get(event.kind, event.kind)), [])
         recent[:] = [told for told in recent if event.time_ns - told[0].time_ns <= LATER_NS]
         told = next((told for told in recent if _same(told, event)), None)
         if told is None:
@@ -74,10 +85,15 @@ def _way(device: str) -> str:
     return re.sub(r"[0-9a-f-]{8,}|\d+", "#", device) if device.startswith("GPU") else ""
 
 
+def _preferred(device: str) -> tuple[bool, int, str]:
+    """A bus id before other names, the short form of one before the long."""
+    return not _PCI.fullmatch(device), len(device), device
+
+
 def _as_one(told: Sequence[NodeEvent]) -> NodeEvent:
     if len(told) == 1:
         return told[0]
-    devices = sorted({e.device for e in told if e.device}, key=lambda d: not _PCI.fullmatch(d))
+    devices = sorted({e.device for e in told if e.device}, key=_preferred)
     return replace(
         told[0],
         severity=max((e.severity for e in told), key=lambda s: _LOUDNESS.get(s, -1)),

@@ -143,16 +143,55 @@ def warmed_up(cut: Sequence[Piece], start: float, end: float) -> list[float]:
     return kept or [value for p in cut for value in (*p.low, *p.high)]
 
 
+def whole_range(values: Sequence[float]) -> Range | None:
+    """The range of all finite values with a little room: nothing is clipped."""
+    array = np.asarray(values, dtype=np.float64)
+    array = array[np.isfinite(array)]
+    if not len(array):
+        return None
+    low, high = float(array.min()), float(array.max())
+    # Half of each first: the distance of two values may be larger than any double.
+    pad = max((high / 2 - low / 2) * 0.12, abs(high) * 1e-3, 1e-12)
+    limit = 1.7e308
+    return Range(max(low - pad, -limit), min(high + pad, limit), 0)
+
+
+def smoothed(values: Sequence[float], weight: float) -> list[float]:
+    """Exponential moving average of what is drawn, without a pull to zero at its start.
+
+    weight: of what came before, 0 (no smoothing) to below 1. Finite values in, as many out.
+    """
+    found, total, norm = [], 0.0, 0.0
+    for value in values:
+        total = total * weight + value * (1.0 - weight)
+        norm = norm * weight + (1.0 - weight)
+        found.append(total / norm)
+    return found
+
+
+def beyond(piece: Piece, shown: Range, *, log: bool) -> tuple[list[float], list[float]]:
+    """x of the buckets whose line lies above, and of those below, what the axis shows.
+
+    log: the range is in exponents of ten; what has no logarithm lies below.
+    """
+    array = np.asarray(piece.last, dtype=np.float64)
+    if log:
+        array = np.log10(np.where(array > 0, array, 1e-320))
+    x = np.asarray(piece.x, dtype=np.float64)
+    return x[array > shown.high].tolist(), x[array < shown.low].tolist()
+
+
 def outside(values: Sequence[float], shown: Range) -> int:
     """How many values the axis does not show."""
     array = np.asarray(values, dtype=np.float64)
     return int(np.count_nonzero((array > shown.high) | (array < shown.low)))
 
 
-def log_range(values: Sequence[float]) -> Range | None:
+def log_range(values: Sequence[float], *, clip: bool = True) -> Range | None:
     """The same for a log axis, as exponents of ten; values <= 0 count as clipped."""
     positive = [v for v in values if math.isfinite(v) and v > 0]
-    found = value_range([math.log10(v) for v in positive])
+    exponents = [math.log10(v) for v in positive]
+    found = value_range(exponents) if clip else whole_range(exponents)
     if found is None:
         return None
     return Range(found.low, found.high, found.clipped + len(values) - len(positive))

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from django.urls import reverse
 
 from apps.checkpoints import evaluations
 from apps.checkpoints import store as checkpoints
+from apps.dashboard import evaluations as scores
 from apps.dashboard import figures, heatmap, lanes, series, sibling_band
 from apps.dashboard.curves import Axis, Curve, axis, step_to_time_ms, time_to_step
-from apps.dashboard.evaluations import told, tops_of
-from apps.dashboard.figures import Chart
+from apps.dashboard.deck_ask import CHARTS, MORE, DeckAsk
+from apps.dashboard.deck_pulse import pulse
+from apps.dashboard.figures import Beside, Chart
 from apps.dashboard.lineage import kept_until
+from apps.dashboard.other_runs import others
 from apps.incidents import store as incidents
 from apps.incidents.domain.incident import IncidentInfo
 from apps.metrics import store as metrics
@@ -23,35 +27,14 @@ from apps.rollbacks import store as rollbacks
 from apps.runs import store as runs
 from apps.runs.records import AttemptInfo, RunInfo
 
-PIXELS_A_POINT = 1.2
 MAX_INCIDENTS = 50
-
-
-@dataclass(frozen=True, slots=True)
-class DeckAsk:
-    """What the browser shows. kind: "step" or "time"; span: zoomed range in units of the kind.
-
-    compare: the attempt whose curve is drawn whole beside the newest one.
-    statistic: of the layers, None: the first one that is logged. layer: one of them, opened.
-    """
-
-    kind: str = "step"
-    span: tuple[float, float] | None = None
-    pixels: int = 1000
-    incident: IncidentInfo | None = None
-    compare: int | None = None
-    statistic: str | None = None
-    layer: str = ""
-
-    @property
-    def points(self) -> int:
-        """How many buckets a series may have."""
-        return max(120, min(int(self.pixels / PIXELS_A_POINT), 1_000))
-
-    @property
-    def ticks(self) -> int:
-        """How many labels fit."""
-        return max(3, min(self.pixels // 110, 12))
+ROWS = (
+    ("loss", "blue", False),
+    ("eval_loss", "purple", False),
+    ("grad", "vermillion", True),
+    ("step_time", "green", False),
+)
+"""Rows of the deck, names of fields of series.Shown: hue, whether their axis is usually a log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,24 +48,58 @@ class _Scene:
     curves: dict[str, list[Curve]]
     axis: Axis
     clock: lanes.Clock
-    incidents: Sequence[IncidentInfo]
 
 
 def deck(run: RunInfo, ask: DeckAsk) -> dict[str, Any]:
-    """The JSON of deck.js: axis, charts, lanes, heatmap, marks, now, clock, note."""
+    """The JSON of deck.js: axis; charts, lanes, marks, now, clock; heatmap, pulse (part "more")."""
     scene = _read(run, ask)
     if scene is None:
         return _empty(ask)
-    spine = scene.clock.curves
+    found: dict[str, Any] = {"axis": {**asdict(scene.axis), "kind": ask.kind}}
+    if ask.part != MORE:
+        found |= _main(scene)
+    if ask.part != CHARTS:
+        found |= _more(scene)
+    return found
+
+
+def _more(scene: _Scene) -> dict[str, Any]:
+    """Layers and log pulse, which cost more than the rest."""
+    layered = heatmap.HeatmapAsk(
+        scene.run.id, scene.ask.statistic, scene.ask.layer, tuple(_stretches(scene))
+    )
+    span = (scene.axis.start, scene.axis.end)
+    drawn = heatmap.heatmap(layered, partial(_places, scene))
+    words = {s["slug"]: s["words"] for s in drawn["statistics"]} if drawn else {}
+    name = words[drawn["statistic"]] if drawn else ""
     return {
-        "axis": {**asdict(scene.axis), "kind": ask.kind},
-        "charts": _charts(scene),
-        "lanes": _lanes(scene),
-        "heatmap": _heatmap(scene),
-        "marks": _marks(scene),
+        "heatmap": drawn,
+        "layers": _layer_lines(scene, layered, name) if drawn and scene.ask.lines else None,
+        "pulse": pulse(scene.run.id, scene.clock.curves, scene.ask.kind, span),
+    }
+
+
+def _layer_lines(scene: _Scene, layered: heatmap.HeatmapAsk, name: str) -> dict[str, Any] | None:
+    found = heatmap.row_lines(layered, scene.ask.lines, partial(_places, scene))
+    rows = [(one.label, one.x, one.y) for one in found]
+    log = scene.ask.view.log is not None and "layers" in scene.ask.view.log
+    return figures.rows_chart(scene.axis, name, rows, log=log) if rows else None
+
+
+def _main(scene: _Scene) -> dict[str, Any]:
+    """What is on the screen first."""
+    run, ask = scene.run, scene.ask
+    spine = scene.clock.curves
+    beside, missing = others(run, ask, spine) if ask.others else ({}, [])
+    told = _incidents(run, ask)
+    return {
+        "charts": _charts(scene, beside),
+        "lanes": _lanes(scene, told),
+        "marks": _marks(scene, told),
         "now": _now(scene),
         "clock": _clock(spine, ask.kind),
         "step": run.last_step,
+        "note": "; ".join(f"not compared: {reason}" for reason in missing),
     }
 
 
@@ -92,6 +109,7 @@ def _empty(ask: DeckAsk) -> dict[str, Any]:
         "charts": {},
         "lanes": [],
         "heatmap": None,
+        "pulse": [],
         "marks": [],
         "now": None,
         "clock": {"x": [], "other": []},
@@ -101,17 +119,22 @@ def _empty(ask: DeckAsk) -> dict[str, Any]:
 
 def _read(run: RunInfo, ask: DeckAsk) -> _Scene | None:
     shown = series.shown(run.id)
-    wanted = (shown.loss, shown.grad, shown.step_time, shown.eval_loss)
-    keys = [key for key in wanted if key]
+    wanted = (shown.loss, shown.grad, shown.step_time, shown.eval_loss, *ask.pins)
+    keys = list(dict.fromkeys(key for key in wanted if key))
     if not keys:
         return None
-    whole = series.curves(run.id, keys[:1], points=ask.points)[keys[0]]
-    whole = [curve for curve in whole if curve.rank is None and len(curve.step)]
+    read = series.curves(run.id, keys[:1], points=ask.points, attempt=ask.attempt)
+    whole = [c for c in read[keys[0]] if c.rank is None and len(c.step)]
     if not whole:
         return None
     steps = _steps(whole, ask)
-    found = series.curves(run.id, keys, steps=steps, points=ask.points)
-    found_job = {key: [c for c in curves if c.rank is None] for key, curves in found.items()}
+    if ask.part == MORE:
+        keys = []
+    elif ask.span is None:
+        keys = keys[1:]
+    found = series.curves(run.id, keys, steps=steps, points=ask.points, attempt=ask.attempt)
+    both = {**read, **found}
+    found_job = {key: [c for c in curves if c.rank is None] for key, curves in both.items()}
     return _Scene(
         run=run,
         ask=ask,
@@ -120,7 +143,6 @@ def _read(run: RunInfo, ask: DeckAsk) -> _Scene | None:
         curves=found_job,
         axis=axis(ask.kind, _span(whole, ask), ask.ticks, exact=ask.span is not None),
         clock=lanes.Clock(ask.kind, whole),
-        incidents=_incidents(run, ask),
     )
 
 
@@ -155,31 +177,46 @@ def _steps(whole: Sequence[Curve], ask: DeckAsk) -> tuple[int | None, int | None
     return max(0, int(start - margin)), int(end + margin) + 1
 
 
-def _charts(scene: _Scene) -> dict[str, Any]:
-    kept = _kept(scene)
-    shown = scene.shown
-    rows = (
-        ("loss", shown.loss, "blue", False),
-        ("eval_loss", shown.eval_loss, "purple", False),
-        ("grad", shown.grad, "vermillion", True),
-        ("step_time", shown.step_time, "green", False),
-    )
+def _charts(scene: _Scene, beside: Mapping[str, Sequence[Beside]]) -> dict[str, Any]:
+    """The rows, then what is pinned as "pin:KEY"."""
     found: dict[str, Any] = {}
-    for name, key, hue, log in rows:
+    for row, hue, log in ROWS:
+        key = getattr(scene.shown, row)
         if key and scene.curves.get(key):
-            behind = sibling_band.behind(scene.run.id, scene.clock) if name == "loss" else None
-            chart = Chart(
-                key, scene.curves[key], kept, scene.axis, hue, log, scene.ask.compare, behind
-            )
-            found[name] = {"name": key, **figures.line_chart(chart)}
+            found[row] = _row(scene, (row, key, hue, log), beside.get(row, ()))
+    for key in scene.ask.pins:
+        if scene.curves.get(key):
+            found[f"pin:{key}"] = _row(scene, (f"pin:{key}", key, "blue", False), ())
     ranks = _rank_chart(scene)
     return {**found, "ranks": ranks} if ranks else found
+
+
+def _row(
+    scene: _Scene, row: tuple[str, str, str, bool], beside: Sequence[Beside]
+) -> dict[str, Any]:
+    name, key, hue, log = row
+    view = scene.ask.view
+    chart = Chart(
+        name=key,
+        curves=scene.curves[key],
+        kept=_kept(scene),
+        axis=scene.axis,
+        hue=hue,
+        log=log if view.log is None else name in view.log,
+        compare=scene.ask.compare,
+        sibling=sibling_band.behind(scene.run.id, scene.clock) if name == "loss" else None,
+        view=view,
+        others=beside,
+    )
+    return {"name": key, **figures.line_chart(chart)}
 
 
 def _kept(scene: _Scene) -> Mapping[int, int | None]:
     """What is drawn strong: the history of the newest attempt, or of the incident's attempt."""
     incident = scene.ask.incident
     until = incident.attempt if incident else None
+    if scene.ask.attempt is not None:
+        return {scene.ask.attempt: None}
     chosen = [a for a in scene.attempts if until is None or a.number <= until]
     return {**{a.number: 0 for a in scene.attempts}, **kept_until(chosen)}
 
@@ -201,7 +238,7 @@ def _rank_chart(scene: _Scene) -> dict[str, Any] | None:
     return {"name": f"{key} by rank", **figures.ranks_chart(chart, suspect)}
 
 
-def _lanes(scene: _Scene) -> list[dict[str, Any]]:
+def _lanes(scene: _Scene, told: Sequence[IncidentInfo]) -> list[dict[str, Any]]:
     run, clock = scene.run, scene.clock
     saved = checkpoints.outlines(run.id)
     orders = rollbacks.orders(run.id)
@@ -213,14 +250,14 @@ def _lanes(scene: _Scene) -> list[dict[str, Any]]:
         lanes.finding_lane(
             clock,
             incidents.findings(run.id),
-            scene.incidents,
+            told,
             lambda number: reverse("incident", args=[number]),
         ),
     ]
     scored = _scored(run.id)
     if scored:
-        scores = reverse("evaluations", args=[run.key])
-        found.insert(2, lanes.evaluation_lane(clock, scored, lambda step: f"{scores}#s{step}"))
+        page = reverse("evaluations", args=[run.key])
+        found.insert(2, lanes.evaluation_lane(clock, scored, lambda step: f"{page}#s{step}"))
     planned = metrics.planned(run.id)
     if planned:
         found.append(lanes.planned_lane(clock, planned, reverse("planned", args=[run.key])))
@@ -234,10 +271,10 @@ def _lanes(scene: _Scene) -> list[dict[str, Any]]:
 def _scored(run_id: int) -> list[tuple[int, int, str, bool]]:
     """(attempt, step, scores in words, whether one is the best of its measure)."""
     found = evaluations.of_run(run_id)
-    tops = tops_of(found)
+    tops = scores.tops_of(found)
     return [
-        (scores[0].attempt, step, told(scores, tops), any(score in tops for score in scores))
-        for step, scores in found.items()
+        (told[0].attempt, step, scores.told(told, tops), any(score in tops for score in told))
+        for step, told in found.items()
     ]
 
 
@@ -250,17 +287,6 @@ def _node_events(scene: _Scene) -> list[Any]:
     times = [t for curve in scene.clock.curves for t in (curve.time_ns[0], curve.time_ns[-1])]
     hour = 3_600_000_000_000
     return nodes.events(sorted(names), min(times) - hour, max(times) + hour) if names else []
-
-
-def _heatmap(scene: _Scene) -> dict[str, Any] | None:
-    """A statistic of the layers as robust z: what counts of each attempt, side by side.
-
-    On an incident page: of the attempt in which it happened.
-    """
-    ask = heatmap.HeatmapAsk(
-        scene.run.id, scene.ask.statistic, scene.ask.layer, tuple(_stretches(scene))
-    )
-    return heatmap.heatmap(ask, lambda number, edges: _places(scene, number, edges))
 
 
 def _places(scene: _Scene, number: int, edges: Sequence[int]) -> list[float]:
@@ -284,8 +310,8 @@ def _stretches(scene: _Scene) -> list[tuple[int, int | None, int | None]]:
     return found
 
 
-def _marks(scene: _Scene) -> list[dict[str, Any]]:
-    chosen = [scene.ask.incident] if scene.ask.incident else scene.incidents
+def _marks(scene: _Scene, told: Sequence[IncidentInfo]) -> list[dict[str, Any]]:
+    chosen = [scene.ask.incident] if scene.ask.incident else told
     found: list[dict[str, Any] | None] = []
     for incident in chosen:
         if scene.ask.incident or incident.state != "resolved":

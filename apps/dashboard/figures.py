@@ -5,8 +5,9 @@ The browser fills in colours, margins and sizes (static/js/charts.js); here is w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import plotly.graph_objects as go
@@ -33,10 +34,30 @@ class Behind:
 
 
 @dataclass(frozen=True, slots=True)
+class View:
+    """How people want the rows drawn. smooth: weight of what came before, 0: as it is. clip: far
+    values may leave the plot. log: names of the rows on a log axis, None: those that usually are.
+    """
+
+    smooth: float = 0.0
+    clip: bool = True
+    log: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """The curve of another run, moved onto this axis. name: what it is in words."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
 class Chart:
     """What one row shows. kept: attempt -> first step given up (see lineage.py). compare: the
     attempt that is drawn whole, in a hue of its own, to be read beside the others. sibling: the
-    band in which its siblings put it."""
+    band in which its siblings put it. others: curves of other runs."""
 
     name: str
     curves: Sequence[Curve]
@@ -46,6 +67,8 @@ class Chart:
     log: bool = False
     compare: int | None = None
     sibling: Behind | None = None
+    view: View = field(default_factory=View)
+    others: Sequence[Beside] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,19 +92,26 @@ def _band(piece: Piece, hue: str) -> list[_Trace]:
     return [_Trace(lower, piece.x, piece.low), _Trace(upper, piece.x, piece.high)]
 
 
-def _line(piece: Piece, hue: str) -> _Trace:
+def _line(piece: Piece, hue: str, smooth: float) -> list[_Trace]:
+    """The values; if they are smoothed, faint below the smoothed line."""
     style = (
         {"color": f"var(--{hue})", "width": 1.8}
         if piece.kept
         else {"color": "var(--grey)", "width": 1.3}
     )
+    strength = 1.0 if piece.kept else 0.6
     look = go.Scatter(
         mode="lines+markers" if len(piece.x) < 3 else "lines",
-        line=style,
-        opacity=1.0 if piece.kept else 0.6,
+        line={**style, "width": 1} if smooth else style,
+        opacity=strength * (0.35 if smooth else 1.0),
         meta={"role": "value" if piece.kept else "old", "attempt": piece.attempt},
     )
-    return _Trace(look, piece.x, piece.last)
+    found = [_Trace(look, piece.x, piece.last)]
+    if smooth:
+        role = {"role": "smooth", "attempt": piece.attempt}
+        calm = go.Scatter(mode="lines", line=style, opacity=strength, meta=role)
+        found.append(_Trace(calm, piece.x, cv.smoothed(piece.last, smooth)))
+    return found
 
 
 def _beside(curve: Curve, kind: str) -> _Trace:
@@ -92,6 +122,53 @@ def _beside(curve: Curve, kind: str) -> _Trace:
         meta={"role": "compare", "attempt": curve.attempt},
     )
     return _Trace(look, cv.to_x(curve, kind), list(curve.last))
+
+
+_DASHES = ("dash", "dot", "dashdot", "longdash", "longdashdot")
+
+
+def _others(chart: Chart) -> list[_Trace]:
+    """Other runs: hues in turn, and dashes of their own."""
+    return [
+        _Trace(
+            go.Scatter(
+                mode="lines",
+                line={
+                    "color": f"var(--{HUES[(at + 1) % len(HUES)]})",
+                    "width": 1.5,
+                    "dash": _DASHES[at % len(_DASHES)],
+                },
+                meta={"role": "other", "name": other.name},
+            ),
+            other.x,
+            other.y,
+        )
+        for at, other in enumerate(chart.others)
+    ]
+
+
+def _arrows(chart: Chart, cut: Sequence[Piece], shown: Range | None) -> list[_Trace]:
+    """Where values lie beyond the plot: an arrow at that edge, with how many lie there."""
+    if shown is None:
+        return []
+    gap = (chart.axis.end - chart.axis.start) * NEAR_RATIO
+    sides = [cv.beyond(piece, shown, log=chart.log) for piece in cut]
+    found = []
+    for side, symbol, y in ((0, "arrow-up", 0.985), (1, "arrow-down", 0.015)):
+        near = cv.clusters(sorted(x for both in sides for x in both[side]), gap)
+        if near:
+            look = go.Scatter(
+                yaxis="y2",
+                mode="markers+text",
+                marker={"symbol": symbol, "size": 8, "color": f"var(--{chart.hue})"},
+                text=["" if count == 1 else f"x{count}" for _, count in near],
+                textposition="middle right",
+                textfont={"color": "var(--grey)"},
+                cliponaxis=False,
+                meta={"role": "clipped"},
+            )
+            found.append(_Trace(look, [at for at, _ in near], [y] * len(near)))
+    return found
 
 
 def _whiskers(piece: Piece, hue: str) -> list[_Trace]:
@@ -203,30 +280,74 @@ def line_chart(chart: Chart) -> dict[str, Any]:
     traces = _sibling_band(chart)
     for piece in sorted(cut, key=lambda p: (p.kept, p.attempt)):
         traces += _band(piece, chart.hue) if piece.kept else []
-        traces += [*_whiskers(piece, chart.hue), _line(piece, chart.hue)]
+        traces += [*_whiskers(piece, chart.hue), *_line(piece, chart.hue, chart.view.smooth)]
     traces += [_beside(curve, kind) for curve in chart.curves if curve.attempt == chart.compare]
-    traces += _triangles(chart)
+    traces += [*_others(chart), *_arrows(chart, cut, shown), *_triangles(chart)]
     newest = [p for p in cut if p.kept]
     whiskers = sum(len(cv.whiskers(p)) for p in cut)
     return {
         "figure": _figure(traces, _layout(chart, shown)),
         "caption": _caption(chart, clipped, whiskers),
         "last": newest[-1].last[-1] if newest else None,
+        "clipped": clipped,
+        "log": chart.log,
+        "drawn": sum(c.drawn for c in chart.curves),
+        "stored": sum(c.stored for c in chart.curves),
+        "bucket": max((c.bucket_steps for c in chart.curves), default=1),
     }
 
 
 def _caption(chart: Chart, clipped: int, whiskers: int) -> str:
-    words = cv.caption(chart.curves, clipped, whiskers)
-    return f"{words} · {chart.sibling.caption}" if chart.sibling else words
+    parts = [cv.caption(chart.curves, clipped, whiskers)]
+    parts += [chart.sibling.caption] if chart.sibling else []
+    parts += [f"smoothed with {chart.view.smooth:g}"] if chart.view.smooth else []
+    if chart.others:
+        parts.append(f"beside {', '.join(other.name for other in chart.others)}")
+    return " · ".join(parts)
 
 
 def _range(chart: Chart, cut: Sequence[Piece]) -> tuple[Range | None, int]:
     """The y axis, and how many values of the curve it does not show."""
     if chart.log:
-        found = cv.log_range([v for p in cut for v in (*p.low, *p.high)])
+        values = [v for p in cut for v in (*p.low, *p.high)]
+        found = cv.log_range(values, clip=chart.view.clip)
         return found, found.clipped if found else 0
+    if not chart.view.clip:
+        return cv.whole_range([v for p in cut for v in (*p.low, *p.high)]), 0
     found = cv.value_range(cv.warmed_up(cut, chart.axis.start, chart.axis.end))
     return found, cv.outside([v for p in cut for v in p.last], found) if found else 0
+
+
+def rows_chart(
+    axis: Axis,
+    name: str,
+    rows: Sequence[tuple[str, Sequence[float], Sequence[float]]],
+    *,
+    log: bool,
+) -> dict[str, Any]:
+    """Rows of the heatmap as lines, (label, x, y); each label has a hue and a dash of its own.
+
+    What is not finite is a gap here; the heatmap marks it.
+    """
+    labels = list(dict.fromkeys(label for label, _, _ in rows))
+    traces = []
+    for label, x, y in rows:
+        at = labels.index(label)
+        line = {"color": f"var(--{HUES[at % len(HUES)]})", "width": 1.6, "dash": "solid"}
+        if at >= len(HUES):
+            line["dash"] = _DASHES[at % len(_DASHES)]
+        look = go.Scatter(mode="lines", line=line, meta={"role": "other", "name": label})
+        traces.append(_Trace(look, x, [v if math.isfinite(v) else None for v in y]))
+    values = [v for _, _, y in rows for v in y]
+    chart = Chart(name, (), {}, axis, log=log)
+    found = cv.log_range(values) if log else cv.value_range(values)
+    return {
+        "name": name,
+        "figure": _figure(traces, _layout(chart, found)),
+        "caption": f"{name} of {', '.join(labels)}",
+        "last": None,
+        "labels": [[label, HUES[at % len(HUES)]] for at, label in enumerate(labels)],
+    }
 
 
 def ranks_chart(chart: Chart, suspect: int | None) -> dict[str, Any]:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import orjson
+
 from apps.core import words
 from apps.core.records import Severity
 from apps.dashboard import board, series
@@ -55,6 +57,18 @@ class Host:
     cells: Sequence[Cell]
 
 
+def _packed(host: Host) -> tuple[str, int | list[int], str]:
+    ranks = [cell.rank for cell in host.cells]
+    row = ranks == list(range(ranks[0], ranks[0] + len(ranks)))
+    return host.name, ranks[0] if row else ranks, "".join(map(_letter, host.cells))
+
+
+def _letter(cell: Cell) -> str:
+    """What is shown of a rank: the worst comes first. A suspect has a capital letter."""
+    shown = "x" if cell.absent else cell.tone[0] if cell.tone else "s" if cell.silent else "."
+    return (shown if shown != "." else "o").upper() if cell.suspect else shown
+
+
 @dataclass(frozen=True, slots=True)
 class Matrix:
     """All ranks of an attempt by host; missing ranks are drawn too. undrawn: those beyond
@@ -73,6 +87,11 @@ class Matrix:
     def many(self) -> bool:
         """Whether cells must be small."""
         return self.total > MANY_RANKS
+
+    @property
+    def packed(self) -> str:
+        """JSON of static/js/deck_ranks.js: [host, first rank or all ranks, a letter a rank]."""
+        return orjson.dumps([_packed(host) for host in self.hosts]).decode()
 
 
 @dataclass(frozen=True, slots=True)

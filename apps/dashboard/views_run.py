@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import csv
-import hashlib
-import math
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,13 +13,12 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from apps.core.clock import now_ns
-from apps.core.http import json_response
 from apps.dashboard import attempts as side_by_side
 from apps.dashboard import curves as cv
 from apps.dashboard import flight as words
 from apps.dashboard import series as shown_series
-from apps.dashboard.access import incident_in, may_operate, run_of
-from apps.dashboard.deck import DeckAsk, deck
+from apps.dashboard.access import may_operate, run_of
+from apps.dashboard.deck_ask import kind_of, span_of
 from apps.dashboard.heatmap import lines as heatmap_lines
 from apps.dashboard.views import number
 from apps.metrics import heatmap
@@ -30,23 +28,6 @@ from apps.runs import store as runs
 
 TABLE_POINTS = 200
 LAYER_ROWS = 240
-KINDS = ("step", "time")
-
-
-def _kind(request: HttpRequest) -> str:
-    kind = request.GET.get("x", "step")
-    return kind if kind in KINDS else "step"
-
-
-def _span(request: HttpRequest) -> tuple[float, float] | None:
-    """The zoomed range of the address, or None when it is absent or senseless."""
-    try:
-        start, end = float(request.GET["from"]), float(request.GET["to"])
-    except (KeyError, ValueError):
-        return None
-    limit = 1e15
-    fine = math.isfinite(start) and math.isfinite(end) and -limit < start < end < limit
-    return (start, end) if fine else None
 
 
 def _beside(request: HttpRequest, key: str) -> dict[str, Any]:
@@ -64,12 +45,13 @@ def run(request: HttpRequest, key: str) -> HttpResponse:
     """The flight deck."""
     context = {
         **_beside(request, key),
-        "kind": _kind(request),
-        "span": _span(request),
+        "kind": kind_of(request.GET.dict()),
+        "span": span_of(request.GET.dict()),
         "deck_url": reverse("deck_data", args=[key]),
         "series_url": reverse("series", args=[key]),
         "compare": number(request, "compare"),
         "layers_url": reverse("layers", args=[key]),
+        "other_runs": [other.key for other in runs.list_runs() if other.key != key],
     }
     return render(request, "runs/detail.html", context)
 
@@ -84,27 +66,6 @@ def head(request: HttpRequest, key: str) -> HttpResponse:
 def side(request: HttpRequest, key: str) -> HttpResponse:
     """The right column alone, for live updates."""
     return render(request, "runs/_side.html", _beside(request, key))
-
-
-@require_safe
-def deck_data(request: HttpRequest, key: str) -> HttpResponse:
-    """The rows of the deck as JSON, with an ETag."""
-    info, asked = run_of(key), number(request, "incident")
-    ask = DeckAsk(
-        kind=_kind(request),
-        span=_span(request),
-        pixels=max(200, min(number(request, "px") or 1000, 4_000)),
-        incident=incident_in(info, asked) if asked is not None else None,
-        compare=number(request, "compare"),
-        statistic=request.GET.get("statistic") or None,
-        layer=request.GET.get("layer", ""),
-    )
-    response = json_response(deck(info, ask), Cache_Control="private, no-cache")
-    tag = f'"{hashlib.blake2b(response.content, digest_size=12).hexdigest()}"'
-    if request.headers.get("If-None-Match") == tag:
-        return HttpResponse(status=304, headers={"ETag": tag})
-    response["ETag"] = tag
-    return response
 
 
 @require_safe
@@ -132,12 +93,16 @@ def series(request: HttpRequest, key: str) -> HttpResponse | StreamingHttpRespon
     """A row of the deck as a table, or all its points as CSV."""
     info = run_of(key)
     row = request.GET.get("row", "loss")
-    name = getattr(shown_series.shown(info.id), row, None) if row in shown_series.ROWS else None
+    name = request.GET.get("key")
+    if name is None and row in shown_series.ROWS:
+        name = getattr(shown_series.shown(info.id), row, None)
+    elif name is not None and name not in metrics.key_names(info.id, ranked=False):
+        name = None
     if name is None:
         raise Http404("this run logs nothing of the kind")
     if request.GET.get("format") == "csv":
         answer = StreamingHttpResponse(_csv(info.id, name), content_type="text/csv; charset=utf-8")
-        answer["Content-Disposition"] = f'attachment; filename="{info.key}-{row}.csv"'
+        answer["Content-Disposition"] = f'attachment; filename="{info.key}-{_file_name(name)}.csv"'
         return answer
     found = shown_series.curves(info.id, [name], points=TABLE_POINTS)[name]
     curves = [curve for curve in found if curve.rank is None]
@@ -155,6 +120,10 @@ def series(request: HttpRequest, key: str) -> HttpResponse | StreamingHttpRespon
         "caption": cv.caption(curves),
     }
     return render(request, "runs/series.html", context)
+
+
+def _file_name(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name)[:80]
 
 
 @require_safe

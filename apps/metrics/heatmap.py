@@ -32,6 +32,8 @@ def choices(run_id: int) -> list[Choice]:
 def layer_grid(query: LayerQuery) -> LayerGrid:
     """The grid; empty lists if nothing of the kind is logged. About 1 ms a series."""
     rows, statistic = _rows(query)
+    if query.labels:
+        rows = [row for row in rows if row.label in query.labels]
     kept = _bounded(rows)
     wanted = [key for row in kept for key in row.keys]
     asked = CellQuery(

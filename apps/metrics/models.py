@@ -189,3 +189,13 @@ class Siblings(models.Model):
     version = models.IntegerField()
     changed_at_ns = models.BigIntegerField()
     changed_by = models.CharField(max_length=200)
+
+
+class Pin(models.Model):
+    """A series that a person keeps on the flight deck of a run. person "": for everybody."""
+
+    pk = models.CompositePrimaryKey("run_id", "person", "key")
+    run_id = models.BigIntegerField()
+    person = models.CharField(max_length=200)
+    key = models.CharField(max_length=500)
+    pinned_at_ns = models.BigIntegerField()

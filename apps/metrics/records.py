@@ -105,13 +105,14 @@ class CellGrid:
 class LayerQuery:
     """A heatmap. statistic: a slug, None: the first one the run logs. layer: a place such as
     "layer 12": its modules instead of all layers. prefix: series whose name starts with it, one a
-    row, whatever they are."""
+    row, whatever they are. labels: only these rows, all if there are none."""
 
     run_id: int
     attempt: int
     statistic: str | None = None
     layer: str = ""
     prefix: str = ""
+    labels: tuple[str, ...] = ()
     buckets: int = 240
     from_step: int | None = None
     to_step: int | None = None

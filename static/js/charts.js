@@ -54,6 +54,26 @@ export function nearest(values, x) {
   return Math.abs(values[low] - x) <= Math.abs(values[high] - x) ? low : high;
 }
 
+/** Saves one row as a picture with its name, its caption and the labels of its axis. */
+export async function exportPng(node, chart, tick) {
+  const { data, layout } = paint(chart.figure);
+  const { width, height } = node.getBoundingClientRect();
+  const font = { family: getComputedStyle(document.body).fontFamily, size: 12, color: colour("var(--text)") };
+  Object.assign(layout, {
+    width, height: height + 90, font, margin: { l: 88, r: 24, t: 44, b: 56 },
+    paper_bgcolor: colour("var(--bg)"), plot_bgcolor: colour("var(--bg)"),
+    title: { text: chart.name, x: 0.01, font: { ...font, size: 15 } },
+    annotations: [{ text: chart.caption, xref: "paper", yref: "paper", x: 0, y: 0, yshift: -46, xanchor: "left", showarrow: false, font: { ...font, size: 11 } }],
+  });
+  const { range, tickvals } = node._fullLayout.xaxis;
+  Object.assign(layout.xaxis, { range: [...range], tickvals, ticktext: tickvals.map(tick), showticklabels: true });
+  const url = await Plotly.toImage({ data, layout }, { format: "png", width, height: height + 90, scale: 2 });
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = `${chart.name.replace(/[^\w.-]+/g, "-")}.png`;
+  link.click();
+}
+
 export function onZoom(node, callback) {
   node.on("plotly_relayout", (event) => {
     const from = event["xaxis.range[0]"];

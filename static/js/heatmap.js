@@ -3,12 +3,14 @@ import { colour, pixels } from "./dom.js";
 import { scale } from "./lanes.js";
 
 const LIMIT = 6;
+const SHADES = 32;
 
 const rgb = (css) => colour(css).match(/[\d.]+/g).slice(0, 3).map(Number);
 const mix = (a, b, t) => `rgb(${a.map((v, i) => Math.round(v + (b[i] - v) * t)).join(" ")})`;
 
-/** map: {layers, places, grids: [{edges, z}]}; z[layer][bucket] is a number, null (no data) or "NaN". */
-export function drawHeatmap(canvas, map, axis) {
+/** map: {layers, places, grids: [{edges, z}]}; z[layer][bucket] is a number, null (no data) or
+    "NaN". lines: names of the rows that are drawn as lines as well, marked at their name. */
+export function drawHeatmap(canvas, map, axis, lines = []) {
   const ratio = window.devicePixelRatio || 1;
   const width = canvas.clientWidth;
   const height = canvas.clientHeight;
@@ -17,7 +19,8 @@ export function drawHeatmap(canvas, map, axis) {
   const pen = canvas.getContext("2d");
   pen.scale(ratio, ratio);
   const [low, middle, high] = ["var(--z-low)", "var(--z-mid)", "var(--z-high)"].map(rgb);
-  const ends = { number: (z) => mix(middle, z < 0 ? low : high, Math.min(1, Math.abs(z) / LIMIT)) };
+  const shades = Array.from({ length: 2 * SHADES + 1 }, (_, i) => mix(middle, i < SHADES ? low : high, Math.abs(i - SHADES) / SHADES));
+  const shade = (z) => shades[Math.round(Math.max(-1, Math.min(1, z / LIMIT)) * SHADES) + SHADES];
   const place = scale(axis, width);
   const left = pixels("--gutter-left");
   const right = width - pixels("--gutter-right");
@@ -33,13 +36,13 @@ export function drawHeatmap(canvas, map, axis) {
       if (z === null) return;
       const x = edges[bucket];
       const w = Math.max(1, edges[bucket + 1] - x + 0.4);
-      pen.fillStyle = typeof z === "number" ? ends.number(z) : nan;
+      pen.fillStyle = typeof z === "number" ? shade(z) : nan;
       pen.fillRect(x, layer * row, w, row + 0.4);
       if (typeof z === "string") cross(pen, x, layer * row, w, row);
     }));
   }
   pen.restore();
-  names(pen, map.layers, row, left);
+  names(pen, map.layers, row, left, lines);
 }
 
 function cross(pen, x, y, w, h) {
@@ -54,13 +57,18 @@ function cross(pen, x, y, w, h) {
   pen.stroke();
 }
 
-function names(pen, layers, row, left) {
+function names(pen, layers, row, left, lines) {
   pen.fillStyle = colour("var(--grey)");
   pen.font = `${left < 60 ? 9 : 11}px ${getComputedStyle(document.body).fontFamily}`;
   pen.textAlign = "right";
   pen.textBaseline = "middle";
   const every = Math.ceil(12 / row);
   layers.forEach((name, i) => {
+    if (lines.includes(name)) {
+      pen.fillStyle = colour("var(--text)");
+      pen.fillRect(left - 6, i * row, 4, Math.max(3, row));
+      pen.fillStyle = colour("var(--grey)");
+    }
     if (i % every === 0) pen.fillText(fitting(pen, left < 60 ? name.replace("layer ", "") : name, left - 12), left - 8, (i + 0.5) * row);
   });
 }

@@ -3,6 +3,8 @@ import { pixels, svg } from "./dom.js";
 
 const HEIGHT = 24;
 const NEAR = 9;
+const MOST_BARS = 45;
+const MOST_MARKS = 38; // of a lane: a mark is up to five elements, and a lane at most 200
 const SHAPES = {
   triangle: "M0-6L6 5H-6Z",
   diamond: "M0-6L6 0L0 6L-6 0Z",
@@ -47,16 +49,29 @@ function drawLane(lane, top, row, place, width, small) {
     const end = item.x2 ?? item.x;
     return place(end) >= left - 0.5 && place(item.x) <= width - pixels("--gutter-right") + 0.5;
   });
-  for (const item of inside.filter((i) => i.x2 !== undefined)) group.append(drawBar(item, base, place, left, width));
-  for (const cluster of merge(inside.filter((i) => i.x2 === undefined), place)) group.append(drawMark(cluster, base));
+  const bars = inside.filter((i) => i.x2 !== undefined);
+  for (const item of bars.slice(-MOST_BARS)) group.append(drawBar(item, base, place, left, width));
+  if (bars.length > MOST_BARS) group.append(svg("text", { x: left + 8, y: base + 4, class: "tick" }, `${bars.length - MOST_BARS} earlier`));
+  for (const cluster of fewer(inside.filter((i) => i.x2 === undefined), place)) group.append(drawMark(cluster, base));
   return group;
 }
 
-function merge(items, place) {
+/** Clusters of near marks; what counts as near grows until they are few enough. */
+function fewer(items, place) {
+  let near = NEAR;
+  let found = merge(items, place, near);
+  while (found.length > MOST_MARKS) {
+    near *= 1.5;
+    found = merge(items, place, near);
+  }
+  return found;
+}
+
+function merge(items, place, near) {
   const clusters = [];
   for (const item of items.map((i) => ({ ...i, px: place(i.x) })).sort((a, b) => a.px - b.px)) {
     const last = clusters.at(-1);
-    if (last && item.px - last.end < NEAR) {
+    if (last && item.px - last.px < near) {
       last.items.push(item);
       last.end = item.px;
     } else {

@@ -63,7 +63,7 @@ def _rounds(
                 done[path] = end
         if segments:
             header = orjson.dumps({"v": 1, "node": node, "segments": segments})
-            yield _packed(b"".join((header, b"\n", *pieces)))
+            yield packed(b"".join((header, b"\n", *pieces)))
 
 
 def _line_end(data: bytes, at: int) -> int:
@@ -98,14 +98,15 @@ def entries_of(corpus: Path) -> Wire:
             sizes[host] = sizes.get(host, 0) + len(line)
             lines, raw_bytes = lines + 1, raw_bytes + len(line)
             if sizes[host] >= BODY_BYTES:
-                bodies.setdefault(host, []).append(_packed(b"".join(held.pop(host))))
+                bodies.setdefault(host, []).append(packed(b"".join(held.pop(host))))
                 sizes[host] = 0
     for host, left in held.items():
-        bodies.setdefault(host, []).append(_packed(b"".join(left)))
+        bodies.setdefault(host, []).append(packed(b"".join(left)))
     return Wire("lines", [bodies[host] for host in sorted(bodies)], lines, raw_bytes)
 
 
-def _packed(body: bytes) -> bytes:
+def packed(body: bytes) -> bytes:
+    """A body as it goes on the wire."""
     return zstandard.ZstdCompressor(level=LEVEL).compress(body)
 
 

@@ -108,8 +108,8 @@ def processes(servers: BenchServers) -> Iterator[BenchProcesses]:
         child("consumer", ("manage.py", "consumer"), servers.home, env) as consumer,
     ):
         log = servers.home / "consumer.log"
-        wait_until(lambda: probes.http_ok(server.HOST, port, "/health/live") is None, "web", 60.0)
-        wait_until(lambda: " is reading" in log.read_text(), "the consumer's start", 60.0)
+        wait_until(lambda: probes.http_ok(server.HOST, port, "/health/live") is None, "web")
+        wait_until(lambda: " is reading" in log.read_text(), "the consumer's start")
         yield BenchProcesses(servers, web.pid, consumer.pid, port)
 
 

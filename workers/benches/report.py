@@ -14,11 +14,14 @@ class BenchOptions:
     steps, keys: of the built-in data instead of the usual number; few measure nothing, but fast.
     peers: Python interpreters that can import a program to compare with. scale: length of the
     made-up job of `logs`. door: of `logs`, None for each. recorded: of `triage`: the recorded runs.
+    layers, ranks: of `ui`.
     """
 
     data: Path | None = None
     steps: int | None = None
     keys: int | None = None
+    layers: int | None = None
+    ranks: int | None = None
     peers: tuple[Path, ...] = ()
     scale: float = 1.0
     door: str | None = None

@@ -24,6 +24,7 @@ NAMES = (
     "logs",
     "spikes",
     "triage",
+    "ui",
     "wandb",
 )
 
@@ -37,6 +38,8 @@ class Command(BaseCommand):
         parser.add_argument("--data", type=Path, help="measure on this folder")
         parser.add_argument("--steps", type=int, help="steps of the built-in data")
         parser.add_argument("--keys", type=int, help="metrics a step of the built-in data")
+        parser.add_argument("--layers", type=int, help="layers of the model (ui)")
+        parser.add_argument("--ranks", type=int, help="ranks of the job (ui)")
         parser.add_argument(
             "--peer",
             type=Path,
@@ -67,6 +70,8 @@ class Command(BaseCommand):
                 data=options["data"],
                 steps=options["steps"],
                 keys=options["keys"],
+                layers=options["layers"],
+                ranks=options["ranks"],
                 peers=tuple(options["peer"]),
                 scale=options["scale"],
                 door=options["door"],

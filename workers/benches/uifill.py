@@ -1,0 +1,162 @@
+"""The run that `bench ui` looks at: long, wide, deep, of many ranks, rolled back once.
+
+Metrics are written as the consumer writes them and compacted, node by node only faster: a million
+steps of 500 names are half a billion points. Checkpoints and the lines of the ranks go the same way
+as in production, through the doors of the web process.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from apps.accounts.services import make_token
+from apps.checkpoints import services as checkpoints
+from apps.core.grid import Grid
+from apps.core.records import CheckpointSeen
+from apps.metrics import store as metrics
+from apps.metrics.services import compact
+from apps.runs import store as runs
+from apps.runs.progress_store import note_progress
+from apps.runs.records import PlacementInfo, Progress
+from workers.benches import logsend
+from workers.benches.processes import BenchProcesses, wait_until_written
+from workers.embedded.server import HOST
+
+RUN = "bench-ui"
+STEP_NS = 400_000_000
+GPUS_PER_HOST = 8
+CHECKPOINTS = 2_000
+LINES_A_RANK = 4
+_CELLS = 1 << 21
+_FORK_SHARE = 0.6
+_BACK_SHARE = 0.05
+_LAYER_STATISTICS = ("grad_norm", "update_ratio")
+_MAIN = ("train/loss", "train/grad_norm", "perf/step_time", "perf/tokens_per_s", "train/lr")
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much there is. keys: names of the job, those of layers among them."""
+
+    steps: int
+    keys: int
+    layers: int
+    ranks: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What a step logs: the main series, statistics of layers, and other ones."""
+        layered = [f"{of}/layers.{n}" for of in _LAYER_STATISTICS for n in range(self.layers)]
+        rest = max(0, self.keys - len(_MAIN) - len(layered))
+        return (*_MAIN, *layered, *(f"aux/series_{n:03d}" for n in range(rest)))
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """The run. next_step, next_ns: where its newest attempt goes on."""
+
+    run_id: int
+    names: tuple[str, ...]
+    points: int
+    next_step: int
+    next_ns: int
+    token: str
+
+
+def fill(started: BenchProcesses, size: Size) -> Filled:
+    """The run, compacted and analysed: attempt 0 up to 60 % of the steps, attempt 1 from 55 %."""
+    run_id = runs.ensure_run(RUN)
+    fork = int(size.steps * _FORK_SHARE)
+    back = int(size.steps * (_FORK_SHARE - _BACK_SHARE))
+    began_ns = time.time_ns() - (size.steps + fork - back + 5) * STEP_NS
+    points = _write(run_id, 0, size, (0, fork, began_ns))
+    second_ns = began_ns + fork * STEP_NS
+    points += _write(run_id, 1, size, (back, size.steps, second_ns))
+    _save(run_id, size, began_ns)
+    places = [PlacementInfo(r, _host(r), r % GPUS_PER_HOST) for r in range(size.ranks)]
+    runs.record_placements(run_id, 1, places)
+    token = make_token("bench", ["ingest"])
+    end_ns = second_ns + (size.steps - back) * STEP_NS
+    _say(started, size, token, end_ns)
+    wait_until_written([run_id])
+    return Filled(run_id, size.names, points, size.steps, end_ns, token)
+
+
+def _write(run_id: int, attempt: int, size: Size, part: tuple[int, int, int]) -> int:
+    """Rows from a step up to before another, the first at a time; how many points."""
+    first, end, began_ns = part
+    runs.open_attempt(run_id, attempt, began_ns)
+    for grid in _grids(size, first, end, began_ns):
+        metrics.write_rows(run_id, attempt, grid, source="bench")
+        compact(run_id)
+    compact(run_id, everything=True)
+    metrics.take_fresh(run_id, attempt)  # Half a billion points are no news to a detector.
+    last_ns = began_ns + (end - 1 - first) * STEP_NS
+    told = Progress(first, end - 1, last_ns, last_ns, world_size=size.ranks)
+    note_progress(run_id, attempt, told, datetime.now(UTC))
+    return (end - first) * len(size.names)
+
+
+def _grids(size: Size, first: int, end: int, began_ns: int) -> Iterator[Grid]:
+    rows = max(1, _CELLS // len(size.names))
+    for start in range(first, end, rows):
+        steps = np.arange(start, min(start + rows, end), dtype=np.int64)
+        times = began_ns + (steps - first) * STEP_NS
+        yield Grid(size.names, values(size, steps), steps.tolist(), times.tolist(), {})
+
+
+def values(size: Size, steps: NDArray[np.int64]) -> NDArray[np.float64]:
+    """float64[steps, names] as a training logs them; the same steps always give the same.
+
+    Float32 precision, as frameworks log. The loss has spikes and, past a third of the run, NaN.
+    """
+    chance = np.random.default_rng(int(steps[0]))
+    noise = chance.standard_normal((len(steps), len(size.names)))
+    found = np.exp(noise * 0.1)
+    loss = 2.0 + 9.0 / np.sqrt(1.0 + steps / 50.0) + noise[:, 0] * 0.02
+    loss[chance.random(len(steps)) < 2e-5] += 4.0
+    loss[(steps // 7) % max(1, size.steps // 21) == size.steps // 63] = np.nan
+    found[:, 0] = loss
+    found[:, 3] *= 41_000.0
+    found[:, 4] = 3e-4 * np.cos(np.pi / 2 * steps / max(1, size.steps))
+    return found.astype(np.float32).astype(np.float64)
+
+
+def _save(run_id: int, size: Size, began_ns: int) -> None:
+    every = max(1, size.steps // CHECKPOINTS)
+    seen = [
+        CheckpointSeen(step, f"/ckpt/{step}", began_ns + step * STEP_NS, 30.0, {"shard": 1 << 30})
+        for step in range(every, size.steps, every)
+    ]
+    checkpoints.record(run_id, 1, seen)
+
+
+def _host(rank: int) -> str:
+    return f"gpu-{rank // GPUS_PER_HOST:04d}"
+
+
+def _say(started: BenchProcesses, size: Size, token: str, end_ns: int) -> None:
+    """A few lines of every rank, one rank with an error."""
+    by_host: dict[str, list[bytes]] = {}
+    for rank in range(size.ranks):
+        for n in range(LINES_A_RANK):
+            loud = rank == size.ranks // 3 and n == LINES_A_RANK - 1
+            line = {
+                "ts": (end_ns - (LINES_A_RANK - n) * 10**10) / 1e9,
+                "host": _host(rank),
+                "rank": rank,
+                "level": "ERROR" if loud else "INFO",
+                "msg": "NCCL watchdog timeout" if loud else f"step {size.steps - 40 + n} done",
+            }
+            by_host.setdefault(_host(rank), []).append(orjson.dumps(line) + b"\n")
+    bodies = [[logsend.packed(b"".join(lines))] for lines in by_host.values()]
+    grouped = [[body for host in bodies[at::8] for body in host] for at in range(8)]
+    wire = logsend.Wire("lines", [part for part in grouped if part], 0, 0)
+    logsend.send(HOST, started.port, f"/api/v1/runs/{RUN}/lines", token, wire)

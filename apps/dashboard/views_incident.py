@@ -16,6 +16,7 @@ from apps.core.errors import NotFound
 from apps.dashboard import alerts
 from apps.dashboard import story as stories
 from apps.dashboard.access import actor, incident_of, may_operate
+from apps.dashboard.crash import crash_of
 from apps.dashboard.incident_filter import (
     ME,
     NOBODY,
@@ -80,6 +81,7 @@ def incident(request: HttpRequest, number: int) -> HttpResponse:
             told.incident.attempt,
             store.failed_rank(told.run.id, told.incident.attempt),
         ),
+        "crash": crash_of(told.run.key, told.incident, told.findings),
         "fixed": True,
         "deck_url": deck,
         "series_url": reverse("series", args=[told.run.key]),

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 from django.db import transaction
 
+from apps.core.plain import packed
 from apps.core.records import Finding
 from apps.logs import store
 from apps.logs.domain.triage.assemble import Known, assemble
 from apps.logs.domain.triage.classify import Taxonomy
+from apps.logs.domain.triage.course import course_of
 from apps.logs.domain.triage.first_failure import first_failure
 from apps.logs.domain.triage.ranks import RankState
 from apps.logs.domain.triage.report import finding_of, fingerprint, recovered_finding
@@ -18,6 +22,14 @@ from apps.logs.domain.triage.verdict import Verdict
 from apps.runs import store as runs
 
 POLICY = SettlePolicy()
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """A verdict, and how the failure went as plain values."""
+
+    verdict: Verdict
+    course: Mapping[str, Any]
 
 
 def triage(run_id: int, attempt: int, now_ns: int) -> list[Finding]:
@@ -35,19 +47,20 @@ def triage(run_id: int, attempt: int, now_ns: int) -> list[Finding]:
             return []
         states = store.rank_states(run_id, attempt)
         classes = store.taxonomy_of_run(run_id)
-        verdict = _verdict(run_id, attempt, states, classes)
+        told = _told(run_id, attempt, states, classes)
         judged = Judged(
-            fingerprint=fingerprint(verdict) if verdict is not None else None,
-            confirmed=verdict is not None and verdict.confirmed,
+            fingerprint=fingerprint(told.verdict, told.course) if told is not None else None,
+            confirmed=told is not None and told.verdict.confirmed,
             pace_ns=max((s.pace_ns for s in states if s.pace_ns is not None), default=None),
         )
         decision = settle(state, judged, now_ns=now_ns, policy=POLICY)
         store.save_triage(run_id, attempt, replace(decision.state, taxonomy=classes.label))
     if decision.action is Action.RECOVERED:
         return [recovered_finding(attempt, now_ns=now_ns)]
-    if decision.action is Action.NOTHING or verdict is None:
+    if decision.action is Action.NOTHING or told is None:
         return []
-    return [finding_of(verdict, attempt=attempt, settled=decision.state.settled)]
+    settled = decision.state.settled
+    return [finding_of(told.verdict, attempt=attempt, settled=settled, course=told.course)]
 
 
 def look_again_ns(run_id: int, attempt: int) -> int | None:
@@ -55,9 +68,7 @@ def look_again_ns(run_id: int, attempt: int) -> int | None:
     return store.look_again_ns(run_id, attempt)
 
 
-def _verdict(
-    run_id: int, attempt: int, states: list[RankState], classes: Taxonomy
-) -> Verdict | None:
+def _told(run_id: int, attempt: int, states: list[RankState], classes: Taxonomy) -> _Told | None:
     known = Known(_placed(run_id, attempt, states), store.clocks(run_id, attempt))
     rows = store.event_rows(run_id, attempt, states, known.spread_ns)
     if not rows:
@@ -65,9 +76,9 @@ def _verdict(
     facts = assemble(rows, states, classes, known)
     verdict = first_failure(facts, classes)
     reported = any(agent.failed for agent in facts.agents)
-    if verdict is not None and not reported and _ended_well(run_id, attempt):
+    if verdict is None or (not reported and _ended_well(run_id, attempt)):
         return None
-    return verdict
+    return _Told(verdict, packed(course_of(facts, verdict)))
 
 
 def _placed(run_id: int, attempt: int, states: list[RankState]) -> dict[tuple[str, int], int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from django.db.models import Window
+from django.db.models import Max, Window
 from django.db.models.functions import RowNumber
 
 from apps.core.records import NodeEvent
@@ -58,6 +58,15 @@ def record(events: Sequence[NodeEvent]) -> None:
         unique_fields=["node", "time_ns", "digest"],
         update_fields=["ended_ns"],
     )
+
+
+def last_heard(names: Sequence[str]) -> dict[str, int]:
+    """node -> the time of its newest event; nodes that no source ever told of are left out.
+
+    -- uses the primary key
+    """
+    rows = NodeEventRow.objects.filter(node__in=list(names)).values("node")
+    return dict(rows.annotate(newest=Max("time_ns")).values_list("node", "newest"))
 
 
 def events(names: Sequence[str], from_ns: int, to_ns: int, limit: int = 500) -> list[NodeEvent]:

@@ -1,5 +1,7 @@
 """logs.domain.triage.waits: the wait that a timeout states."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,9 +39,9 @@ def test_no_text_breaks_it(text):
     assert waited_ns(text) >= 0
 
 
-def waiting(rank, at_ns):
+def waiting(rank, at_ns, progress_ns=None):
     event = Event(at_ns, "f", 0, 40, WATCHDOG, taxonomy().classify(WATCHDOG))
-    return RankFacts(rank, f"gpu-{rank}", 0, rank, (event,), at_ns, 70, "")
+    return RankFacts(rank, f"gpu-{rank}", 0, rank, (event,), at_ns, 70, "", progress_ns=progress_ns)
 
 
 def test_the_failure_began_when_the_first_rank_began_to_wait():
@@ -47,3 +49,15 @@ def test_the_failure_began_when_the_first_rank_began_to_wait():
     verdict = first_failure(facts, taxonomy())
     assert verdict.onset_ns == 700 * S - 600_052 * MS
     assert verdict.evidence[0].time_ns == 700 * S
+
+
+def test_no_wait_began_before_the_newest_step_and_a_line_without_a_time_came_that_much_later():
+    carried = waiting(0, 100 * S, progress_ns=99 * S)
+    began_ns, told_ns = carried.span_of(carried.events[0])
+    assert began_ns == 99 * S
+    assert told_ns == 99 * S + 600_052 * MS
+
+
+def test_a_line_that_tells_of_no_wait_is_as_old_as_it_says():
+    plain = replace(carried_event := waiting(0, S).events[0], text="KeyError: 'x'")
+    assert waiting(0, S).span_of(plain) == (carried_event.time_ns, carried_event.time_ns)

@@ -202,7 +202,7 @@ def evidence_lines(facts: MailFacts) -> list[str]:
     saw; every text once, and not the rule."""
     incident, rule = facts.incident, rule_of(facts)
     cause = facts.advice.cause if facts.advice else ""
-    lines = [f"Cause: {cause or incident.cause_hint}"]
+    lines = failure_lines(facts) or [f"Cause: {cause or incident.cause_hint}"]
     lines += _texts(incident.hypotheses[0].evidence) if incident.hypotheses else []
     lines += _signal_line(incident)
     for suspect in incident.suspects[:2]:
@@ -213,6 +213,22 @@ def evidence_lines(facts: MailFacts) -> list[str]:
     if facts.findings:
         lines += _texts([e for e in telling(facts.findings).evidence if e.text != rule])
     return list(dict.fromkeys(lines))
+
+
+def failure_lines(facts: MailFacts) -> list[str]:
+    """Of a dead job: what happened first, why that is believed, what to do, who is innocent."""
+    main = telling(facts.findings) if facts.findings else None
+    course = main.facts.get("course") if main is not None else None
+    if main is None or not course:
+        return []
+    said = main.facts
+    lines = [f"First: {course['first']}"]
+    lines.append(f"Class: {said['fault_title']}, confidence {said['confidence_word']}")
+    lines.append(f"Why: {said['why']}")
+    lines += [f"To do: {said['action']}"] if said.get("action") else []
+    lines += [f"Clocks: {text}" for text in course["order"][:2]]
+    lines += [f"Not to blame: {text}" for text in course["innocent"][:2]]
+    return lines + [f"Would decide it: {text}" for text in course["decide"][:3]]
 
 
 def rule_of(facts: MailFacts) -> str:

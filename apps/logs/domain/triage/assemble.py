@@ -169,6 +169,7 @@ class _Builder:
                 last_step=state.last_step,
                 last_text=state.last_text,
                 skew_ns=self.skews.get(state.node, 0),
+                progress_ns=state.progress_ns,
             )
             for state in sorted(self.states, key=lambda s: s.lines + s.copies)
             if state.rank is not None

@@ -9,6 +9,7 @@ from apps.core.records import Evidence
 from apps.logs.domain.clock.skew import HostClock
 from apps.logs.domain.triage.agents import AgentFacts, Exit
 from apps.logs.domain.triage.roots import Event
+from apps.logs.domain.triage.waits import waited_ns
 
 MAX_QUOTED_CHARS = 400
 
@@ -18,7 +19,7 @@ class RankFacts:
     """What is known of one rank. events: after its last progress only, warning and worse.
 
     last_ns, last_step, last_text: of its last line; None and "" if it printed nothing. last_ns is
-    on the job's clock, what its host wrote less skew_ns.
+    on the job's clock, what its host wrote less skew_ns. progress_ns: of its newest step, likewise.
     """
 
     rank: int
@@ -30,6 +31,22 @@ class RankFacts:
     last_step: int | None
     last_text: str
     skew_ns: int = 0
+    progress_ns: int | None = None
+
+    def span_of(self, event: Event) -> tuple[int, int]:
+        """When what its line tells of began, and when it was told, on the job's clock.
+
+        A timeout began when its wait did, and no wait began before the rank's newest step. A line
+        without a time of its own carries that of a line before it: then the wait says how much
+        later it was told at least.
+        """
+        waited = waited_ns(event.text)
+        if not waited:
+            return event.time_ns, event.time_ns
+        began_ns = event.time_ns - waited
+        if self.progress_ns is not None:
+            began_ns = max(began_ns, self.progress_ns)
+        return began_ns, max(event.time_ns, began_ns + waited)
 
     @property
     def place(self) -> str:

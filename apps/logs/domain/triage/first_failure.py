@@ -97,7 +97,7 @@ class _Rule:
         ended = self.facts.exit_of(rank)
         if root is not None and root.may_be_cause:
             evidence = (rank.says(root.event), *self.exit_evidence(rank, ended))
-            return Candidate(rank, root.fault, root.event.onset_ns, evidence)
+            return Candidate(rank, root.fault, rank.span_of(root.event)[0], evidence)
         fault = self.exit_fault(rank, root, ended)
         if ended is None or fault is None:
             return None
@@ -356,7 +356,11 @@ class _Rule:
 
     def onset(self) -> int:
         """Time of the earliest sign."""
-        times = [root.event.onset_ns for root in self.roots.values()]
+        times = [
+            rank.span_of(self.roots[rank.rank].event)[0]
+            for rank in self.facts.ranks
+            if rank.rank in self.roots
+        ]
         times += [e.time_ns for agent in self.facts.agents for e in agent.exits]
         return min(times, default=0)
 

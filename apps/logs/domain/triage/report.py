@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -17,10 +18,10 @@ MAX_NAMED_RANKS = 8
 NOT_OURS = frozenset({"scheduler"})
 
 
-def fingerprint(verdict: Verdict) -> str:
+def fingerprint(verdict: Verdict, course: Mapping[str, Any] | None = None) -> str:
     """Changes when anything a person would see changes."""
     parts = asdict(verdict)
-    parts["fault"] = verdict.fault.id
+    parts["fault"], parts["course"] = verdict.fault.id, course
     return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
 
 
@@ -37,8 +38,13 @@ def failure_key(attempt: int) -> str:
     return f"failure:a{attempt}"
 
 
-def finding_of(verdict: Verdict, *, attempt: int, settled: bool) -> Finding:
-    """The finding. Pages, unless the scheduler ended the job; settled False: lines still arrive."""
+def finding_of(
+    verdict: Verdict, *, attempt: int, settled: bool, course: Mapping[str, Any] | None = None
+) -> Finding:
+    """The finding. Pages, unless the scheduler ended the job; settled False: lines still arrive.
+
+    course: how it went (course.py), as plain values.
+    """
     first = verdict.suspects[0] if verdict.suspects else None
     pages = verdict.fault.blame not in NOT_OURS
     times = [e.time_ns for e in verdict.evidence if e.time_ns is not None]
@@ -57,7 +63,7 @@ def finding_of(verdict: Verdict, *, attempt: int, settled: bool) -> Finding:
         node=first.node if first else None,
         evidence=verdict.evidence,
         suspects=verdict.suspects,
-        facts=facts_of(verdict, settled=settled),
+        facts={**facts_of(verdict, settled=settled), "course": course},
     )
 
 

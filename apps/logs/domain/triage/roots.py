@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from apps.core.records import Severity
 from apps.logs.domain.triage.faultclass import FaultClass
 from apps.logs.domain.triage.spot import NOWHERE, Spot
-from apps.logs.domain.triage.waits import waited_ns
 
 REFINE_BYTES = 4_000
 REFINE_NS = 2 * 1_000_000_000
@@ -43,11 +42,6 @@ class Event:
     def own_ns(self) -> int:
         """The time as its host wrote it."""
         return self.time_ns + self.spot.skew_ns
-
-    @property
-    def onset_ns(self) -> int:
-        """When what it tells of began: a timeout began when its wait did."""
-        return self.time_ns - waited_ns(self.text)
 
     @property
     def is_stop(self) -> bool:

@@ -12,6 +12,7 @@ from apps.api.checkpoints import router as checkpoints
 from apps.api.clocks import router as clocks
 from apps.api.detectors import router as detectors
 from apps.api.evaluations import router as evaluations
+from apps.api.faultclasses import router as faultclasses
 from apps.api.flight import router as flight
 from apps.api.handovers import router as handovers
 from apps.api.incident_acts import router as incident_acts
@@ -38,8 +39,8 @@ Read what Lastgood knows, acknowledge incidents, order and follow rollbacks.
 
 **Sign in** with `Authorization: Bearer <token>` (made by `manage.py token NAME --scope read`) or
 the session cookie of a logged-in browser. Scopes: `read` for every GET, `operate` for
-acknowledgements, rollbacks, siblings and planned changes, `admin` for thresholds, rules and
-channels of alerts, `ingest` for the data doors.
+acknowledgements, rollbacks, siblings and planned changes, `admin` for thresholds, fault
+classes, rules and channels of alerts, `ingest` for the data doors.
 
 **Errors** have one shape: `{"error", "where", "hint", "docs"}`. Numbers that JSON cannot write are
 the strings `"NaN"`, `"Infinity"`, `"-Infinity"`. Lists are paged by key: pass `next` as `before`.
@@ -67,6 +68,7 @@ api.add_router("", alerts, tags=["alerts"])
 api.add_router("", incidents, tags=["incidents"])
 api.add_router("", incident_acts, tags=["incidents"])
 api.add_router("", candidates, tags=["rollback"])
+api.add_router("", faultclasses, tags=["fault classes"])
 api.add_router("", flight, tags=["incidents"])
 api.add_router("", handovers, tags=["rollback"])
 api.add_router("", kept, tags=["logs"])

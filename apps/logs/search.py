@@ -66,6 +66,11 @@ def line_cursor(entry: LogEntry) -> str:
     return pack_cursor((entry.time_ns, rank, entry.seq, file))
 
 
+def cursor_ns(cursor: str) -> int:
+    """The time of the line that a cursor stands for. Raises BadCursor."""
+    return unpack_cursor(cursor)[0]
+
+
 def around(run_id: int, cursor: str, before: int = 10, after: int = 10) -> LogPage:
     """A line with what its file says before and after it, in file order.
 

@@ -37,6 +37,8 @@ PAGES = [
     "/runs/boom/rollback/",
     "/runs/boom/rollback/?incident={incident}&step=750",
     "/projects/-/rollback/",
+    "/projects/-/fault-classes/",
+    "/projects/-/fault-classes/class/",
     "/ingest/",
     "/logs/",
     "/checkpoints/",

@@ -8,7 +8,7 @@ from apps.logs.store.faultclasses import (
     taxonomy_of_run,
 )
 from apps.logs.store.files import contexts
-from apps.logs.store.overview import arrivals, extent, newest_chunk
+from apps.logs.store.overview import arrivals, extent, line_counts, newest_chunk
 from apps.logs.store.payloads import check_bucket
 from apps.logs.store.pulse import hour_span, node_hours
 from apps.logs.store.reading import (
@@ -26,6 +26,7 @@ from apps.logs.store.templates import template_texts
 from apps.logs.store.triage import (
     event_rows,
     look_again_ns,
+    mark_again,
     rank_states,
     save_triage,
     take_triage,
@@ -46,8 +47,10 @@ __all__ = [
     "file_totals",
     "heard",
     "hour_span",
+    "line_counts",
     "line_of",
     "look_again_ns",
+    "mark_again",
     "newest_chunk",
     "node_hours",
     "own_classes",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.db.models import Max, Min
+from django.db.models import Max, Min, Sum
 
 from apps.logs.models import Chunk
 
@@ -50,6 +50,16 @@ def late_before_ns(run_id: int, attempt: int) -> int | None:
     newest = Chunk.objects.filter(run_id=run_id, attempt=attempt).order_by("-last_ns")
     last_ns = newest.values_list("last_ns", flat=True).first()
     return None if last_ns is None else last_ns - LATE_NS
+
+
+def line_counts(run_id: int, attempt: int, since_ns: int | None) -> tuple[int, int]:
+    """(lines of chunks that reach to `since_ns` or later, all lines) of an attempt. None: all of
+    them, twice. -- uses ix_chunk_first, ix_chunk_last"""
+    rows = Chunk.objects.filter(run_id=run_id, attempt=attempt)
+    total = rows.aggregate(lines=Sum("lines"))["lines"] or 0
+    if since_ns is None:
+        return total, total
+    return rows.filter(last_ns__gte=since_ns).aggregate(lines=Sum("lines"))["lines"] or 0, total
 
 
 def extent(run_id: int, attempt: int) -> tuple[int, int] | None:

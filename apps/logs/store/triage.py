@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
 from apps.core.sql import bigints, query
@@ -67,6 +67,18 @@ def take_triage(run_id: int, attempt: int) -> TriageState | None:
 def save_triage(run_id: int, attempt: int, state: TriageState) -> None:
     """Replaces the state that take_triage() locked."""
     Triage.objects.filter(run_id=run_id, attempt=attempt).update(**asdict(state))
+
+
+def mark_again(run_ids: Sequence[int]) -> list[tuple[int, int]]:
+    """The newest attempts of runs that have warnings or errors are to be judged again; (run,
+    attempt) of those. -- uses the primary key"""
+    sql = """
+        UPDATE logs_triage t SET dirty = true
+         WHERE run_id = ANY(%s) AND attempt = (
+               SELECT max(attempt) FROM logs_triage n WHERE n.run_id = t.run_id)
+        RETURNING run_id, attempt
+    """
+    return sorted(query(sql, [list(run_ids)]))
 
 
 def look_again_ns(run_id: int, attempt: int) -> int | None:

@@ -43,6 +43,12 @@ SCHEDULE = (
         "would say so, because nothing arrives",
     ),
     Periodic(
+        Job.HOSTS_WEIGH,
+        60.0,
+        "looks whether an Xid or an alert that came later confirms that a host was to blame; it "
+        "would stay a mere suspicion",
+    ),
+    Periodic(
         Job.CHECKPOINTS_RECHECK,
         300.0,
         "checks checkpoints whose message was lost with the broker; they would stay committed",

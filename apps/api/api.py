@@ -15,6 +15,7 @@ from apps.api.evaluations import router as evaluations
 from apps.api.faultclasses import router as faultclasses
 from apps.api.flight import router as flight
 from apps.api.handovers import router as handovers
+from apps.api.hosts import router as hosts
 from apps.api.incident_acts import router as incident_acts
 from apps.api.incidents import router as incidents
 from apps.api.ingest import router as ingest
@@ -80,6 +81,7 @@ api.add_router("", suites, tags=["evaluations"])
 api.add_router("", labels, tags=["ingest"])
 api.add_router("", links, tags=["nodes"])
 api.add_router("", logs, tags=["logs"])
+api.add_router("", hosts, tags=["nodes"])
 api.add_router("", names, tags=["names"])
 api.add_router("", orders, tags=["rollback"])
 api.add_router("", patterns, tags=["logs"])

@@ -24,6 +24,7 @@ class Job(StrEnum):
     DETECT_CATCH_UP = "detect.catch_up"
     EVALUATIONS_PLAN = "evaluations.plan"
     EVALUATIONS_WORK = "evaluations.work"
+    HOSTS_WEIGH = "hosts.weigh"
     INGEST_FORGET = "ingest.forget"
     LOGS_DUMPS = "logs.dumps"
     LOGS_EXPIRE = "logs.expire"

@@ -11,9 +11,13 @@ from apps.dashboard import series
 from apps.dashboard.lineage import kept_until
 from apps.metrics import store as metrics
 from apps.metrics.domain.comparison import Comparison, Floats, Ints, compare
+from apps.runs import hosts_store
 from apps.runs import store as runs
+from apps.runs.domain.moves import Moves, moves
 from apps.runs.records import AttemptInfo, RunInfo
 
+MAX_PLACED = 10
+"""Attempts whose hosts are compared: each rank of each of them is read."""
 MAX_STEPS = 500_000
 """Steps of a comparison. At a row a step it reads about 10 million points a second."""
 
@@ -59,6 +63,30 @@ def _given_up(attempt: AttemptInfo, kept: int | None) -> int:
     if kept is None or attempt.first_step is None or attempt.last_step is None:
         return 0
     return max(0, attempt.last_step + 1 - max(kept, attempt.first_step))
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """On how many hosts an attempt runs. moves: from the attempt before it that says where it ran,
+    `against`; None for the first of them."""
+
+    hosts: int
+    against: int | None
+    moves: Moves | None
+
+
+def placed(run_id: int, attempts: Sequence[AttemptInfo]) -> dict[int, Placed]:
+    """attempt -> where it runs, and who replaced whom since the one before; of the newest
+    MAX_PLACED that say where they run. attempts: oldest first. One statement."""
+    asked = [info.number for info in attempts[-MAX_PLACED:]]
+    found = hosts_store.ranks_by_host(run_id, asked)
+    told: dict[int, Placed] = {}
+    before: int | None = None
+    for number in (number for number in asked if number in found):
+        change = None if before is None else moves(found[before], found[number])
+        told[number] = Placed(len(found[number]), before, change)
+        before = number
+    return told
 
 
 def pairing(run: RunInfo, a: int, b: int) -> Pairing | None:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.urls import reverse
+
 from apps.checkpoints.domain.lifecycle import Worth
 from apps.checkpoints.records import CheckpointInfo
 from apps.core.records import Finding, FindingSeverity, NodeEvent
@@ -143,6 +145,7 @@ def node_lane(clock: Clock, events: Sequence[NodeEvent]) -> dict[str, Any]:
             "square",
             "critical" if e.severity in ("error", "critical", "fatal") else "warn",
             said(e),
+            reverse("host", args=[e.node]),
         )
         for e in events
     ]

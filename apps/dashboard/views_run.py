@@ -81,6 +81,8 @@ def attempts(request: HttpRequest, key: str) -> HttpResponse:
     context = {
         "run": info,
         "rows": side_by_side.rows(found),
+        "placed": side_by_side.placed(info.id, found),
+        "most_placed": side_by_side.MAX_PLACED,
         "numbers": numbers,
         "ask": {"a": a, "b": b},
         "pairing": pairing,

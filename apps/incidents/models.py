@@ -149,3 +149,32 @@ class KeptClues(models.Model):
     run_id = models.BigIntegerField()
     incident_id = models.BigIntegerField()
     clues = models.JSONField()
+
+
+class HostBlameRow(models.Model):
+    """A host that an incident names (`domain.blaming.HostBlame`), written by `store.blames` only.
+
+    at_ns: when the fault began, not in the future when it was written. noted_ns: when the incident
+    named the host first. attempt: of the incident.
+    """
+
+    pk = models.CompositePrimaryKey("run_id", "incident_id", "node")
+    run_id = models.BigIntegerField()
+    incident_id = models.BigIntegerField()
+    node = models.CharField(max_length=255)
+    attempt = models.IntegerField()
+    rank = models.IntegerField(null=True)
+    fault_class = models.CharField(max_length=100)
+    confidence = models.FloatField()
+    weight = models.FloatField()
+    confirmed_by = models.CharField(max_length=300, blank=True)
+    at_ns = models.BigIntegerField()
+    noted_ns = models.BigIntegerField()
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["node", "-at_ns"], name="ix_blame_node"),
+            models.Index(
+                fields=["at_ns"], condition=models.Q(confirmed_by=""), name="ix_blame_unconfirmed"
+            ),
+        ]

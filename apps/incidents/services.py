@@ -10,7 +10,7 @@ from django.db import transaction
 from apps.accounts.records import SYSTEM
 from apps.accounts.services import audit
 from apps.core.records import Finding
-from apps.incidents import store
+from apps.incidents import blaming, store
 from apps.incidents.acting import (
     acknowledge,
     apply,
@@ -113,6 +113,8 @@ def absorb(
         for info in again:
             if _seek(scene, info.id, _onset(info), held.get(info.id, [])):
                 changes.append(IncidentChange(run_id, info.id, "extended"))
+        if touched:
+            blaming.note(run_id, touched, now_ns)
         return changes
 
 

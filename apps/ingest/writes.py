@@ -206,7 +206,10 @@ def _parse(run_id: int, attempt: int, batch: LogBatch) -> list[ParsedSegment]:
     """The segments, each read with what the bytes before it left open."""
     names = [segment.source for segment, _ in batch.segments]
     known = logs.contexts(run_id, attempt, batch.node, names)
-    _check_files(run_id, {(s.source, s.generation) for s, _ in batch.segments} - known.keys())
+    new = {(s.source, s.generation) for s, _ in batch.segments} - known.keys()
+    _check_files(run_id, new)
+    if new and batch.node:
+        nodes.ensure([batch.node])
     carries = {key: context.carry for key, context in known.items()}
     parsed = []
     for segment, data in batch.segments:

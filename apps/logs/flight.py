@@ -80,22 +80,21 @@ def _check_room(run_id: int, attempt: int, dumps: int, new: Mapping[bytes, Dump]
         )
 
 
-def judge_due(budget_s: float) -> int:
-    """Judges attempts whose dumps changed, for budget_s at most; how many."""
+def judge_due(budget_s: float) -> list[tuple[int, int]]:
+    """Judges attempts whose dumps changed, for budget_s at most: (run, attempt) of each."""
     until_s = time.monotonic() + budget_s
-    judged = 0
-    while time.monotonic() < until_s and _judge_one():
-        judged += 1
+    judged = []
+    while time.monotonic() < until_s and (found := _judge_one()):
+        judged.append(found)
     return judged
 
 
 @transaction.atomic
-def _judge_one() -> bool:
+def _judge_one() -> tuple[int, int] | None:
     found = store.take_dirty()
-    if found is None:
-        return False
-    store.save_verdict(*found, packed(judge(store.dumps_of(*found))))
-    return True
+    if found is not None:
+        store.save_verdict(*found, packed(judge(store.dumps_of(*found))))
+    return found
 
 
 def answer(run_id: int, attempt: int, log_rank: int | None) -> FlightAnswer | None:

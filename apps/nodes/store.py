@@ -13,6 +13,8 @@ from apps.nodes.domain.merging import merge
 from apps.nodes.models import Node, NodeEventRow
 
 EACH_KIND = 50
+MAX_LOUD = 5_000
+LOUD = ("critical", "error")
 
 
 def ensure(names: Sequence[str]) -> None:
@@ -80,18 +82,37 @@ def events(names: Sequence[str], from_ns: int, to_ns: int, limit: int = 500) -> 
         node__in=list(names), time_ns__gte=from_ns, time_ns__lte=to_ns
     )
     rows = within.annotate(nth=nth).filter(nth__lte=EACH_KIND).order_by("time_ns", "node", "digest")
-    told = [
-        NodeEvent(
-            node=row.node,
-            time_ns=row.time_ns,
-            kind=row.kind,
-            severity=row.severity,
-            message=row.message,
-            device=row.device,
-            source=row.source,
-            raw=row.raw,
-            ended_ns=row.ended_ns,
-        )
-        for row in rows[:limit]
-    ]
-    return merge(told)
+    return merge([_event(row) for row in rows[:limit]])
+
+
+def loud_events(names: Sequence[str], from_ns: int, to_ns: int) -> list[NodeEvent]:
+    """Errors and worse of the nodes in [from_ns, to_ns], oldest first, at most MAX_LOUD; the same
+    one of two sources twice. -- uses the primary key"""
+    rows = NodeEventRow.objects.filter(
+        node__in=list(names), time_ns__gte=from_ns, time_ns__lte=to_ns, severity__in=LOUD
+    )
+    return [_event(row) for row in rows.order_by("time_ns", "node", "digest")[:MAX_LOUD]]
+
+
+def latest_events(name: str, before_ns: int, limit: int) -> list[NodeEvent]:
+    """The newest events of a node before a time, oldest first, each once whoever told of it.
+
+    -- uses the primary key
+    """
+    rows = NodeEventRow.objects.filter(node=name, time_ns__lt=before_ns)
+    found = [_event(row) for row in rows.order_by("-time_ns", "-digest")[:limit]]
+    return merge(found)
+
+
+def _event(row: NodeEventRow) -> NodeEvent:
+    return NodeEvent(
+        node=row.node,
+        time_ns=row.time_ns,
+        kind=row.kind,
+        severity=row.severity,
+        message=row.message,
+        device=row.device,
+        source=row.source,
+        raw=row.raw,
+        ended_ns=row.ended_ns,
+    )

@@ -15,7 +15,7 @@ from apps.core.records import Candidate
 from apps.incidents import services as incident_services
 from apps.incidents import store as incidents
 from apps.incidents.domain.incident import IncidentInfo
-from apps.rollbacks import asking, choosing, files, policies, store
+from apps.rollbacks import asking, choosing, excluding, files, policies, store
 from apps.rollbacks.asking import MAX_REASON
 from apps.rollbacks.choosing import Choice
 from apps.rollbacks.domain.ranking import Ranking
@@ -261,6 +261,7 @@ def _tell(order: OrderInfo, actor: Actor, action: str, before: OrderState | None
         after={"state": order.state.value, "step": order.step, "forced": order.forced},
         reason=why,
     )
+    excluding.follow(order, actor)
     files.sync_on_commit(order.run_id)
     enqueue(Job.ROLLBACKS_LAUNCH)
     key = runs.run_by_id(order.run_id).key

@@ -121,6 +121,9 @@ class Placement(models.Model):
     local_rank = models.IntegerField(null=True)
     device = models.CharField(max_length=200, null=True)
 
+    class Meta:
+        indexes = [models.Index(fields=["node", "run_id", "attempt"], name="ix_placement_node")]
+
 
 class Stop(models.Model):
     """A person's request that an attempt stops. At most one of an attempt is active.

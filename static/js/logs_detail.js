@@ -29,6 +29,9 @@ export function toggle(line, page) {
   for (const name of ["rank", "node", "source"]) {
     if (!data[name]) panel.querySelector(`[data-do=${name}]`).remove();
   }
+  const health = panel.querySelector("[data-host]");
+  if (data.node) health.href = health.dataset.host.replace("NAME", data.node.split("/").map(encodeURIComponent).join("/"));
+  else health.remove();
   panel.addEventListener("click", (event) => {
     const what = event.target.closest("[data-do]")?.dataset.do;
     if (what) DO[what](line, page, panel);

@@ -6,8 +6,11 @@ import pytest
 
 from apps.accounts import store as accounts
 from apps.ingest import store as ingest
+from apps.nodes import hosts_store as hosts
 from apps.nodes import store as nodes
+from apps.nodes.records import HostQuery, Place
 from apps.runs import contact_store as contacts
+from apps.runs import hosts_store as run_hosts
 from apps.runs import store as runs
 from apps.runs.records import LaunchSeen
 from tests.query_plans import grown_by, plan_of
@@ -27,7 +30,14 @@ INSERT INTO runs_launch (run_id, slot, launch, attempt, started_ns)
   SELECT 1, 'torchrun:' || n, 'launch-' || a, a, 1
   FROM generate_series(1, 200) n, generate_series(0, 9) a;
 INSERT INTO runs_placement (run_id, attempt, rank, node)
-  SELECT r, 0, k, 'a' FROM generate_series(1, 500) r, generate_series(0, 7) k;
+  SELECT r, 0, k, 'node-' || (r + k / 8) % 100
+  FROM generate_series(1, 500) r, generate_series(0, 31) k;
+INSERT INTO nodes_node (name, first_seen_at, state, log2_score)
+  SELECT 'node-' || n, now(), CASE WHEN n % 50 = 0 THEN 'suspected' ELSE 'ok' END, -1e9
+  FROM generate_series(1, 3000) n;
+INSERT INTO nodes_nodechange (node, seq, at_ns, act, before, after, actor, reason, cause)
+  SELECT 'node-' || n, s, s, 'cordon', 'ok', 'cordoned', 'ada', 'x', ''
+  FROM generate_series(1, 1000) n, generate_series(0, 4) s;
 INSERT INTO nodes_nodeeventrow (node, time_ns, digest, kind, severity, message)
   SELECT 'node-' || n, t, 'd', 'xid', 'error', '' FROM generate_series(1, 100) n,
   generate_series(1, 50) t;
@@ -67,6 +77,18 @@ CASES = [
     (runs.placements, (1, 0), ["runs_placement_pkey"]),
     (runs.rank_count, (1, 0), ["runs_placement_pkey", "runs_run_pkey"]),
     (runs.last_step, (1, 0), ["runs_attempt_pkey"]),
+    (hosts.list_hosts, (HostQuery(),), ["ix_node_urgency"]),
+    (hosts.list_hosts, (HostQuery(after=Place(3, -1e9, "node-7")),), ["ix_node_urgency"]),
+    (hosts.get, ("node-7",), ["nodes_node_name"]),
+    (hosts.changes, ("node-7", 9), ["nodes_nodechange_pkey"]),
+    (hosts.open_events, (["node-7"], 0), ["nodes_nodeeventrow_pkey"]),
+    (nodes.loud_events, (["node-1"], 0, 9), ["nodes_nodeeventrow_pkey"]),
+    (nodes.latest_events, ("node-1", 9, 9), ["nodes_nodeeventrow_pkey"]),
+    (run_hosts.attendance, (["node-7"], 0), ["ix_placement_node", "runs_attempt_pkey"]),
+    (run_hosts.last_heard, (["node-7"],), ["ix_placement_node", "runs_attempt_pkey"]),
+    (run_hosts.parts, ("node-7", 9, 9), ["ix_placement_node"]),
+    (run_hosts.hosts_of_attempt, (7, 0), ["runs_placement_pkey"]),
+    (run_hosts.ranks_by_host, (7, [0]), ["runs_placement_pkey"]),
     (contacts.watched_run, (1,), ["runs_contact_pkey", "runs_attempt_pkey"]),
     (contacts.note_start, (1, 5), ["runs_contact_pkey"]),
     (nodes.events, (["node-1", "node-2"], 0, 9), ["nodes_nodeeventrow_pkey"]),

@@ -8,7 +8,7 @@ from apps.alerts.log_store import LogQuery as AlertLog
 from apps.checkpoints import copies_store, marks_store
 from apps.checkpoints import store as checkpoints
 from apps.incidents import store as incidents
-from apps.incidents.store import IncidentQuery
+from apps.incidents.store import IncidentQuery, blames
 from apps.logs import store as logs
 from apps.logs.domain.chunk.retention import Cut
 from apps.logs.records import LogQuery
@@ -35,6 +35,9 @@ INSERT INTO incidents_finding (run_id, key, attempt, incident_id, detector, kind
   onset_time_ns, seen_time_ns, title, evidence, suspects, facts)
   SELECT r, 'key-' || i, 0, 1000 * r + i % 100, 'd', 'k', 'warn', i, i, '', '[]', '[]', '{}'
   FROM many, generate_series(1, 300) i;
+INSERT INTO incidents_hostblamerow (run_id, incident_id, node, attempt, fault_class, confidence,
+  weight, confirmed_by, at_ns, noted_ns)
+  SELECT run_id, id, 'node-' || id % 900, 0, 'xid_79', 0.9, 0.9, '', id, id FROM incidents_incident;
 INSERT INTO incidents_incidentevent (run_id, incident_id, key, at_ns, text, actor)
   SELECT r, 1000 * r + i, e, e, '', '' FROM many, generate_series(1, 50) i,
   generate_series(1, 5) e;
@@ -154,6 +157,11 @@ CASES = [
     (alerts.deliveries, (5,), ["ix_notification_newest"]),
     (log_store.page, (AlertLog(limit=5),), ["ix_notification_newest"]),
     (log_store.page, (AlertLog(incident=(7, 7_001)),), ["alerts_notification_pkey"]),
+    (blames.blamed, ("node-7", 9_999), ["ix_blame_node", "ix_incident_id"]),
+    (blames.blamed_lately, (["node-7"], 0), ["ix_blame_node", "ix_incident_id"]),
+    (blames.scored, (["node-7"],), ["ix_blame_node"]),
+    (blames.still_suspected, (["node-7"], 0.4, 0), ["ix_blame_node"]),
+    (blames.unconfirmed, (2**60,), ["ix_blame_unconfirmed"]),
     (incidents.headlines, (5,), ["ix_incident_id"]),
     (incidents.silenced, (1,), ["ix_incident_urgency"]),
     (checkpoints.checkpoints, (7,), ["checkpoints_checkpoint_pkey"]),

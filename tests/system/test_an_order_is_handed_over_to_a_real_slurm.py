@@ -4,6 +4,7 @@ import pytest
 from django.test import Client
 
 from apps.accounts.services import make_token
+from apps.nodes import hosts_store
 from apps.rollbacks import services, store
 from apps.rollbacks.launchers import engine
 from apps.rollbacks.launchers import store as handovers
@@ -62,6 +63,8 @@ def test_a_running_job_is_requeued_without_the_bad_node_and_takes_the_order_on(
     assert (taken.state, taken.launch) == ("acknowledged", f"slurm-{job}")
     state, why = slurm.ask("sinfo", "-hn", "gpu-a01", "-o", "%T|%E").strip().split("|")
     assert (state, why) == ("drained", f"lastgood RB-{order.id}: ECC errors")
+    host = hosts_store.get("gpu-a01.cluster.example").standing
+    assert (host.state, host.cause) == ("cordoned", f"drain:{order.id}")
 
 
 def test_a_script_is_submitted_with_the_resume_point_once_the_old_job_has_ended(

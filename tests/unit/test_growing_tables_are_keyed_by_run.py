@@ -13,8 +13,8 @@ SMALL = {
 }  # fmt: skip
 """One row (or a fixed number) a run, project, node, token or person, or what a whole project has in
 common: these do not grow with the data."""
-OF_NODES = {"NodeEventRow"}
-"""Events of nodes belong to no run: their key starts with the node."""
+OF_NODES = {"NodeEventRow", "NodeChange"}
+"""What happens to nodes belongs to no run: the key starts with the node."""
 
 
 def first_column(model):
@@ -29,8 +29,9 @@ def test_the_key_starts_with_run_id(model):
     assert first_column(model) == "run_id"
 
 
-def test_events_of_nodes_start_with_the_node():
-    assert first_column(apps.get_model("nodes", "NodeEventRow")) == "node"
+@pytest.mark.parametrize("name", sorted(OF_NODES))
+def test_what_happens_to_nodes_starts_with_the_node(name):
+    assert first_column(apps.get_model("nodes", name)) == "node"
 
 
 def test_no_growing_table_has_a_foreign_key():

@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from apps.core.clock import now_ns
 from apps.core.queue import Job
+from apps.incidents import blaming
 from apps.incidents import store as incidents
 from apps.ingest import store as ingest
 from apps.logs import flight, keeping, patterns, retention
@@ -26,7 +27,10 @@ def merge() -> int:
 @shared_task(name=Job.LOGS_DUMPS.value)
 def dumps() -> int:
     """Judge flight recorder dumps that came, for some seconds; how many attempts."""
-    return flight.judge_due(DUMPS_S)
+    judged = flight.judge_due(DUMPS_S)
+    for run_id, attempt in judged:
+        blaming.judged(run_id, attempt, now_ns())
+    return len(judged)
 
 
 @shared_task(name=Job.LOGS_SWEEP.value)

@@ -6,6 +6,7 @@ from celery import shared_task
 
 from apps.core.clock import now_ns
 from apps.core.queue import Job
+from apps.incidents import blaming
 from apps.ingest import watch
 
 
@@ -13,3 +14,9 @@ from apps.ingest import watch
 def look() -> int:
     """Look at every run that is watched; how many of them had news."""
     return watch.look(now_ns())
+
+
+@shared_task(name=Job.HOSTS_WEIGH.value)
+def weigh() -> int:
+    """Look whether events of hosts confirm what incidents say of them; how many did."""
+    return blaming.weigh(now_ns())

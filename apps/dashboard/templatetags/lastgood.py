@@ -9,12 +9,14 @@ from typing import Any
 
 from django import template
 from django.templatetags.static import static
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from apps.core import words as core_words
 from apps.core.records import Candidate
 from apps.dashboard.rollback import Scene
+from apps.runs.domain.moves import spans as rank_spans
 from apps.runs.records import RunInfo
 
 register = template.Library()
@@ -43,6 +45,11 @@ TONES = {
     "save_failed": ("octagon", "critical", "Save failed"),
     "deleted": ("minus", "muted", "Deleted"),
     "lost": ("triangle", "critical", "Lost"),
+    "ok": ("ok", "ok", "OK"),
+    "suspected": ("triangle", "warn", "Suspected"),
+    "confirmed": ("octagon", "critical", "Confirmed"),
+    "cordoned": ("pause", "muted", "Cordoned"),
+    "replaced": ("flag", "muted", "Replaced"),
 }
 """word -> (icon, tone, text): severity and state are shape + word + colour, never colour alone."""
 
@@ -62,6 +69,14 @@ def state(word: str, text: str = "") -> SafeString:
     """A state as icon, tone and word."""
     shape, tone, label = TONES.get(str(word), ("info", "muted", str(word).replace("_", " ")))
     return format_html('<span class="state tone-{}">{} {}</span>', tone, icon(shape), text or label)
+
+
+@register.simple_tag
+def host(name: str | None) -> str | SafeString:
+    """The name of a host as a link to its page; "" for none."""
+    if not name:
+        return ""
+    return format_html('<a href="{}">{}</a>', reverse("host", args=[name]), name)
 
 
 @register.filter
@@ -240,6 +255,12 @@ def get(mapping: dict[object, object], key: object) -> object:
 def words(name: str | None) -> str:
     """A stored name as words: rank_outlier -> rank outlier."""
     return str(name or "").replace("_", " ")
+
+
+@register.filter
+def spans(ranks: Sequence[int]) -> str:
+    """Ascending ranks in short: "0-7, 64"."""
+    return rank_spans(ranks)
 
 
 @register.filter

@@ -15,7 +15,7 @@ from typing import Final
 from apps.accounts.records import SYSTEM
 from apps.core.clock import now_ns
 from apps.core.errors import AppError
-from apps.rollbacks import services
+from apps.rollbacks import excluding, services
 from apps.rollbacks import store as orders
 from apps.rollbacks.domain.handover import (
     Errand,
@@ -45,6 +45,8 @@ TURN_S: Final = 120.0
 AGAIN_NS: Final = 5_000_000_000
 _ENDED: Final = frozenset({OrderState.CANCELLED, OrderState.SUPERSEDED, OrderState.FAILED})
 _FOLLOWED: Final = frozenset({OrderState.RESUMED, OrderState.RECOVERED})
+_OUT_OF_SERVICE: Final = frozenset({"drain", "cordon"})
+"""Steps that take hosts out of service for everybody."""
 log = logging.getLogger(__name__)
 
 
@@ -134,6 +136,8 @@ class _Round:
         outcome = launcher.start(key, errand)
         if outcome.word is Word.DONE:
             store.done(self._run, self._order, key, outcome.facts, now_ns())
+            if key in _OUT_OF_SERVICE:
+                excluding.taken_out(self._run, self._order, step.effect.words, now_ns())
             return True
         if outcome.word is Word.FAILED or too_long(step, now_ns()):
             self._over(HandoverState.FAILED, f"{step.effect.words}: {outcome.text}")

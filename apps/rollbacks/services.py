@@ -251,7 +251,8 @@ def _after_request(run: RunInfo, order: OrderInfo, actor: Actor) -> None:
 
 
 def _tell(order: OrderInfo, actor: Actor, action: str, before: OrderState | None, why: str) -> None:
-    """The audit row, the order file and open pages, after any change a caller made."""
+    """The audit row, its hosts, the order file and open pages, after any change a caller made."""
+    excluding.follow(order, actor)
     audit(
         actor,
         action,
@@ -261,7 +262,6 @@ def _tell(order: OrderInfo, actor: Actor, action: str, before: OrderState | None
         after={"state": order.state.value, "step": order.step, "forced": order.forced},
         reason=why,
     )
-    excluding.follow(order, actor)
     files.sync_on_commit(order.run_id)
     enqueue(Job.ROLLBACKS_LAUNCH)
     key = runs.run_by_id(order.run_id).key

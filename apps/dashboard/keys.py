@@ -27,7 +27,7 @@ _GO = tuple(
     Key(("g", place.key), place.word.lower())
     for _, places in RAIL
     for place in places
-    if place.slug not in ("nodes", "settings")
+    if place.slug != "settings"
 )
 KEYS: tuple[KeyGroup, ...] = (
     KeyGroup(

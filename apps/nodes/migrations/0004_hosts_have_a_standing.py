@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("nodes", "0002_node_events_have_a_source_and_an_end"),
+        ("nodes", "0003_link_tests"),
     ]
 
     operations = [

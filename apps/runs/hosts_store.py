@@ -136,7 +136,8 @@ def parts(node: str, before_ns: int, limit: int) -> list[Part]:
     -- uses ix_placement_node
     """
     sql = """
-        SELECT a.run_id, (SELECT key FROM runs_run WHERE id = a.run_id), a.number, a.started_ns, a.last_ns, a.exit_code, a.failed,
+        SELECT a.run_id, (SELECT key FROM runs_run WHERE id = a.run_id), a.number,
+               a.started_ns, a.last_ns, a.exit_code, a.failed,
                a.number = (SELECT max(number) FROM runs_attempt WHERE run_id = a.run_id),
                p.ranks, p.devices
           FROM (SELECT run_id, attempt, array_agg(rank ORDER BY rank) AS ranks,

@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("nodes", "0003_link_tests"),
+        ("nodes", "0004_how_nodes_stand"),
     ]
 
     operations = [

@@ -7,8 +7,9 @@ import logging
 from apps.core.errors import AppError
 from apps.core.records import Finding
 from apps.metrics import store
-from apps.metrics.domain import straggling
-from apps.metrics.domain.rank_signals import RankSignal, judged
+from apps.metrics.domain import rank_outlier, straggling
+from apps.metrics.domain.rank_signals import Meaning, RankSignal, judged
+from apps.metrics.domain.rank_table import SeriesTable, table_of
 from apps.metrics.domain.roles import local_losses
 from apps.metrics.domain.straggling import SignalStates
 from apps.metrics.look import Look
@@ -57,3 +58,36 @@ def _load(data: bytes | None) -> SignalStates:
     except AppError as error:
         log.warning("metrics.detector_state_refused", extra={"reason": str(error)})
         return SignalStates()
+
+
+TABLE_STEPS = 10
+"""Logged steps that a table of ranks looks back."""
+
+
+def tables(run_id: int, attempt: int) -> list[SeriesTable]:
+    """How far each rank is from the others at the last logged steps, a table a series: the loss of
+    the ranks first. At most nine statements; 0.2 us a value."""
+    look = Look(run_id, attempt)
+    signals = signals_of(look)
+    loss = look.roles.rank_loss
+    if loss is not None:
+        signals = [RankSignal(loss, Meaning.LOSS), *signals]
+    if not signals:
+        return []
+    span = _last_steps(run_id, attempt)
+    found = store.read_rank_series(run_id, attempt, [s.series for s in signals], span)
+    logged = [(signal, found[signal.series]) for signal in signals if signal.series in found]
+    paces = straggling.paces_of(logged)
+    rows = (table_of(signal, points, paces) for signal, points in logged)
+    return [table for table in rows if table is not None]
+
+
+def _last_steps(run_id: int, attempt: int) -> tuple[int | None, int | None]:
+    """From which step on the last TABLE_STEPS logged ones lie; all of them before the first look of
+    a detector."""
+    states = states_of(run_id, attempt).of
+    loss = store.detector_state(run_id, attempt, "rank_outlier")
+    steps = {v.step for state in states.values() for v in state.steps[-TABLE_STEPS:]}
+    if not steps and loss:
+        steps = {v.step for v in rank_outlier.load(loss).steps[-TABLE_STEPS:]}
+    return (sorted(steps)[-TABLE_STEPS:][0] if steps else None), None

@@ -17,6 +17,20 @@ function pixel(css) {
   return [r, g, b, Math.round(a * 255)];
 }
 
+/** The slowest measured pair of each of size x size squares. */
+function slowest({ n, cells }, size) {
+  if (size === n) return cells;
+  const found = new Uint16Array(size * size).fill(UNMEASURED);
+  for (let from = 0; from < n; from += 1) {
+    const row = Math.floor(from * size / n) * size;
+    for (let to = 0; to < n; to += 1) {
+      const at = row + Math.floor(to * size / n);
+      found[at] = Math.min(found[at], cells[from * n + to]);
+    }
+  }
+  return found;
+}
+
 class Links {
   constructor(canvas, readout, data) {
     Object.assign(this, { canvas, readout, data, at: null });
@@ -35,13 +49,17 @@ class Links {
     this.draw();
   }
 
-  /** One pixel a pair. */
-  paint() {
-    const { n, cells } = this.data;
-    const image = new OffscreenCanvas(n, n);
+  /** One pixel a pair; pairs that share one show their slowest. */
+  paint(side) {
+    const size = Math.min(this.data.n, side);
+    const cells = slowest(this.data, size);
+    const image = new OffscreenCanvas(size, size);
     const drawing = image.getContext("2d");
-    const bits = drawing.createImageData(n, n);
-    const [bad, low, good] = ["--critical", "--amber", "--blue-band"].map((name) => pixel(`var(${name})`));
+    const bits = drawing.createImageData(size, size);
+    const [bad, low, band, ground] = ["--critical", "--amber", "--blue-band", "--bg"]
+      .map((name) => pixel(`var(${name})`));
+    const part = band[3] / 255;
+    const good = [0, 1, 2].map((at) => Math.round(part * band[at] + (1 - part) * ground[at])).concat(255);
     for (let i = 0; i < cells.length; i += 1) {
       if (cells[i] === UNMEASURED) continue;
       bits.data.set(cells[i] < BAD ? bad : cells[i] < LOW ? low : good, 4 * i);
@@ -55,10 +73,10 @@ class Links {
     if (!side) return;
     this.canvas.width = this.canvas.height = side;
     const drawing = this.canvas.getContext("2d");
-    this.image ??= this.paint();
+    if (this.image?.side !== side) this.image = { side, drawn: this.paint(side) };
     this.hatch(drawing, side);
     drawing.imageSmoothingEnabled = false;
-    drawing.drawImage(this.image, 0, 0, side, side);
+    drawing.drawImage(this.image.drawn, 0, 0, side, side);
     const cell = side / this.data.n;
     if (cell >= 8) this.grid(drawing, side, cell);
     if (this.at) {

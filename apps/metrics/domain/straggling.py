@@ -94,6 +94,11 @@ def paces(timed: Iterable[Timed], before: tuple[int, int] | None = None) -> dict
     return {step: pace for step, pace in found.items() if pace > 0}
 
 
+def paces_of(logged: Iterable[Timed]) -> dict[int, float]:
+    """The same from series in their own units."""
+    return paces([(signal, _scaled(signal, points)) for signal, points in logged])
+
+
 def _rows(points: Points) -> Iterable[tuple[int, int, float]]:
     """(step, newest time_ns, median of the finite values) of each step."""
     if not len(points.step):

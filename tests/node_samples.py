@@ -32,9 +32,13 @@ SAMPLES = {
     "nvidia-smi.csv": "nvidia-smi",
     "nvidia-smi-pages.txt": "nvidia-smi",
     "nvidia-smi-nvlink.txt": "nvidia-smi",
+    "slurm-nodes.txt": "slurm",
+    "slurm-nodes.json": "slurm",
+    "slurm-jobs.txt": "slurm",
+    "slurm-jobs.json": "slurm",
 }
 """File -> its door."""
-NAMES_NODES = ("alertmanager", "kubernetes")
+NAMES_NODES = ("alertmanager", "kubernetes", "slurm")
 
 
 def sender_for(door: str) -> Sender:

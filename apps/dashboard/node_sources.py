@@ -17,6 +17,7 @@ NAMES: Final = {
     "kubernetes": "Kubernetes",
     "metrics": "Prometheus text",
     "nvidia-smi": "nvidia-smi",
+    "slurm": "Slurm",
 }
 """Door -> its name for people."""
 

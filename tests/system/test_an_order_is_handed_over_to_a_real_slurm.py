@@ -10,6 +10,7 @@ from apps.rollbacks.launchers import engine
 from apps.rollbacks.launchers import store as handovers
 from tests import rollback_story
 from tests.launcher_samples import ASKING, GIVEN, bind, script
+from tests.node_samples import heard
 from tests.rollback_story import ADA, KEY, asked
 from tests.stack import until
 
@@ -65,6 +66,9 @@ def test_a_running_job_is_requeued_without_the_bad_node_and_takes_the_order_on(
     assert (state, why) == ("drained", f"lastgood RB-{order.id}: ECC errors")
     host = hosts_store.get("gpu-a01.cluster.example").standing
     assert (host.state, host.cause) == ("cordoned", f"drain:{order.id}")
+    (told,), _ = heard("slurm", slurm.ask("scontrol", "-o", "show", "node").encode())
+    assert (told.node, told.kind) == ("gpu-a01", "drained")
+    assert f"lastgood RB-{order.id}: ECC errors (" in told.message
 
 
 def test_a_script_is_submitted_with_the_resume_point_once_the_old_job_has_ended(

@@ -68,6 +68,18 @@ TOLD = {
         f"gpu-a01 +{LATER} nvlink error GPU-11aa22bb-0000-1111-2222-333344445555",
         f"gpu-a01 +{LATER} nvlink error GPU-11aa22bb-0000-1111-2222-333344446666",
     ],
+    "slurm-nodes.txt": [
+        "gpu-a01 +61 drained warning", f"gpu-a01 +{LATER} node_not_responding error",
+        "gpu-a02 +0 node_down error", f"gpu-a03 +{LATER} maintenance info",
+    ],
+    "slurm-nodes.json": ["gpu-a01 +61 drained warning", "gpu-a02 +0 node_down error"],
+    "slurm-jobs.txt": [
+        "gpu-a01 +5 job_failed info", "gpu-a01 +60 job_lost_its_node warning",
+        "gpu-a02 +60 job_lost_its_node warning", "gpu-a07 +90 oom_kill warning",
+    ],
+    "slurm-jobs.json": [
+        "gpu-a02 +60 job_lost_its_node error", "gpu-a01 +5 job_failed info",
+    ],
 }  # fmt: skip
 LEFT = {
     "alertmanager.json": {"alerts_without_node": 1, "alerts_cut": 1},
@@ -77,6 +89,9 @@ LEFT = {
     "sel.txt": {"sel_without_time": 1, "sel_lines_unread": 1},
     "kubernetes-nodes.jsonl": {"kubernetes_objects_unread": 1},
     "kubernetes-events.json": {"kubernetes_events_without_node": 1},
+    "slurm-nodes.txt": {"slurm_partitions": 1, "slurm_lines_unread": 1},
+    "slurm-nodes.json": {"slurm_objects_unread": 1},
+    "slurm-jobs.txt": {"slurm_lines_unread": 1},
 }
 
 
@@ -155,9 +170,20 @@ PAYLOADS = Path(os.environ.get("LASTGOOD_PAYLOADS") or "/nonexistent")
         ("nvidia-smi-nvlink-status*", "nvidia-smi", set()),
         ("nvidia-smi-q-retired*", "nvidia-smi", {"ecc"}),
         ("nvidia-smi-query-gpu*", "nvidia-smi", {"thermal", "ecc", "gpu"}),
+        ("sacct-invalid*", "slurm", {"job_failed"}),
+        ("sacct-parsable2*", "slurm", set()),
+        ("scontrol-show-node*", "slurm", {"drained", "node_not_responding"}),
+        ("scontrol-show-partition*", "slurm", set()),
+        ("slurm-node-down*", "slurm", {"node_down"}),
+        ("slurm-node-drain*", "slurm", {"drained"}),
+        ("slurm-node-[irw]*", "slurm", set()),
+        ("slurm-job-timeout*", "slurm", {"job_failed"}),
+        ("slurmdb-job-failed*", "slurm", {"job_failed"}),
     ],
 )
 def test_payloads_of_others_tell(pattern, door, kinds):
-    (path,) = PAYLOADS.glob(pattern)
-    events, _ = heard(door, path.read_bytes())
-    assert {event.kind for event in events} == kinds
+    paths = list(PAYLOADS.glob(pattern))
+    assert paths
+    for path in paths:
+        events, _ = heard(door, path.read_bytes())
+        assert {event.kind for event in events} == kinds

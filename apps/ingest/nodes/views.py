@@ -28,6 +28,7 @@ from apps.ingest.kubernetes.parse import parse as parse_kubernetes
 from apps.ingest.nodes import heard
 from apps.ingest.nodes.parse import NodeBatch, Sender, pack
 from apps.ingest.nvidia_smi.parse import parse as parse_nvidia_smi
+from apps.ingest.slurm.parse import parse as parse_slurm
 from apps.ingest.views import View, accept_body, body_of, door, encoding_of
 
 ENDPOINT = "nodes"
@@ -57,6 +58,7 @@ DOORS: dict[str, Parser] = {
     "ipmi": parse_sel,
     "fabricmanager": parse_fabricmanager,
     "nvidia-smi": parse_nvidia_smi,
+    "slurm": parse_slurm,
 }
 """Last part of the address -> what reads the body."""
 

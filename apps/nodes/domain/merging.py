@@ -22,6 +22,7 @@ _KERNEL = "kernel"
 SAME_KINDS: Final = {
     "gpu_off_bus": "xid_79",
     "node_down": "node_not_ready",
+    "node_not_responding": "node_not_ready",
     "mce": "ecc",
     "killed": "oom_kill",
     "sxid_fatal": "sxid",

@@ -103,4 +103,22 @@ def test_the_order_of_arrival_does_not_matter(told, random):
 )  # fmt: skip
 def test_sources_have_words_of_their_own_for_one_thing(one, other):
     (event,) = merge([replace(KMSG, kind=one), replace(ALERT, kind=other)])
-    assert (event.kind, event.source) == (one, "alertmanager, kernel (kmsg)")
+    kind = "xid_79" if one == "gpu_off_bus" else one
+    assert (event.kind, event.source) == (kind, "alertmanager, kernel (kmsg)")
+
+
+@pytest.mark.parametrize("first", [1, -1], ids=["number first", "text first"])
+def test_a_log_that_says_one_thing_in_two_ways_says_one_event(first):
+    text = replace(KMSG, kind="gpu_off_bus", message="(no Xid)", time_ns=KMSG.time_ns + first * 9)
+    (event,) = merge([KMSG, text, JOURNAL])
+    assert (event.kind, event.message) == ("xid_79", "Xid 79")
+    assert event.time_ns == min(KMSG.time_ns, text.time_ns)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [replace(KMSG, device="0000:af:00"), replace(KMSG, time_ns=KMSG.time_ns + SOON_NS + 1)],
+    ids=["another GPU", "later"],
+)
+def test_but_not_of_two_gpus_nor_much_later(other):
+    assert len(merge([KMSG, replace(other, kind="gpu_off_bus")])) == 2

@@ -10,6 +10,7 @@ from apps.core.errors import BadPayload
 from apps.ingest.kernel.parse import MAX_LINES, parse
 from apps.ingest.nodes.parse import MAX_EVENTS, Sender
 from apps.nodes.domain.kernel import fault_of
+from apps.nodes.domain.merging import merge
 from apps.nodes.domain.xids import SXIDS, XIDS
 
 NS = 10**9
@@ -144,8 +145,42 @@ def test_nearly_all_lines_mean_nothing(text):
     assert fault_of(text) is None
 
 
+def test_a_gpu_that_falls_off_the_bus_is_one_event():
+    """The driver says it with its number and again in words."""
+    words = "NVRM: GPU 0000:ae:00.0: GPU has fallen off the bus."
+    told = heard(f"[ 1000.000000] {XID}\n[ 1000.000003] {words}").events
+    (event,) = merge(told)
+    assert (len(told), event.kind, event.device) == (2, "xid_79", "0000:ae:00")
+
+
+def test_the_driver_says_which_recovery_it_asks_for():
+    text = (
+        "NVRM: Xid (PCI:0000:ae:00): 154, GPU recovery action changed from 0x0 (None) to 0x2 "
+        "(Node Reboot Required)"
+    )
+    assert fault_of(text).message == "Xid 154: the driver asks for: Node Reboot Required"
+
+
+@pytest.mark.parametrize(
+    ("number", "severity", "action"),
+    [
+        (94, "error", "start the job again"),
+        (63, "warning", "nothing now"),
+        (64, "critical", "reset the GPU"),
+        (44, "warning", "nothing now"),
+        (109, "error", "reset the GPU"),
+        (157, "warning", "nothing now"),
+        (41, "error", "start the job again"),
+        (106, "info", ""),
+    ],
+)
+def test_what_helps_at_once_is_what_the_vendors_catalog_says(number, severity, action):
+    assert XIDS[number].severity == severity
+    assert action in XIDS[number].action
+
+
 def test_every_number_says_what_to_do():
-    assert {code.severity for code in XIDS.values()} <= {"warning", "error", "critical"}
+    assert {code.severity for code in XIDS.values()} <= {"info", "warning", "error", "critical"}
     assert all(code.meaning and code.action for code in XIDS.values())
     assert max(len(f"Xid {number}: {code.words()}") for number, code in XIDS.items()) <= 120
     assert all(all(words) for words in SXIDS.values())

@@ -11,6 +11,8 @@ from apps.nodes.domain.xids import sxid, xid
 
 _PCI = r"[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-9a-fA-F])?"
 _MAX_NUMBER_DIGITS = 6
+RECOVERY_XID: Final = 154
+_RECOVERY = re.compile(r" to 0x[0-9a-fA-F]{1,8} \((?P<what>[A-Za-z0-9 ]{1,40})\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,9 @@ def _xid(found: re.Match[str]) -> Fault:
     number = int(found["number"])
     code = xid(number)
     words = f"Xid {number}: {code.words()}"
+    asked = _RECOVERY.search(found.string, found.end()) if number == RECOVERY_XID else None
+    if asked is not None:
+        words = f"Xid {number}: the driver asks for: {asked['what']}"
     return Fault(f"xid_{number}", code.severity, words, pci(found["device"]))
 
 

@@ -31,6 +31,7 @@ SAME_KINDS: Final = {
 }
 """What one source calls this another calls that: a BMC says ECC where the kernel says machine
 check, the kubelet says that a container was killed where the kernel says why."""
+_WITHOUT_NUMBER = "gpu_off_bus"
 _PCI = re.compile(r"[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-9a-fA-F])?")
 _LOUDNESS = {"info": 0, "warning": 1, "error": 2, "critical": 3}
 
@@ -38,14 +39,15 @@ _LOUDNESS = {"info": 0, "warning": 1, "error": 2, "critical": 3}
 def merge(events: Sequence[NodeEvent]) -> list[NodeEvent]:
     """Events by time, of each one that several sources tell only one, with all their names.
 
-    Of one source nothing is merged: what it says twice happened twice. Two sources mean the same
-    if node and kind are, and the device as far as both name it in the same way, within LATER_NS
-    (SOON_NS for two readers of the kernel log). The first to say it gives time and words, the
-    loudest the severity. O(n k), k events of a kind on a node at a time.
+    What one source says twice happened twice, unless it says it in two ways (SAME_KINDS) within
+    SOON_NS. Two sources mean the same if node and kind are, and the device as far as both name it
+    in the same way, within LATER_NS (SOON_NS for two readers of the kernel log). The first to say
+    it gives time and words, an Xid before words without one; the loudest gives the severity.
+    O(n k), k events of a kind on a node at a time.
     """
     merged: list[list[NodeEvent]] = []
     near: dict[tuple[str, str], list[list[NodeEvent]]] = {}
-    for event in sorted(events, key=lambda e: (e.time_ns, e.node, e.source)):
+    for event in sorted(events, key=_order):
         recent = near.setdefault((event.node, SAME_KINDS.get(event.kind, event.kind)), [])
         recent[:] = [told for told in recent if event.time_ns - told[0].time_ns <= LATER_NS]
         told = next((told for told in recent if _same(told, event)), None)
@@ -57,9 +59,13 @@ def merge(events: Sequence[NodeEvent]) -> list[NodeEvent]:
     return [_as_one(told) for told in merged]
 
 
+def _order(event: NodeEvent) -> tuple[int, str, str, str, str]:
+    return event.time_ns, event.node, event.source, event.kind, event.device or ""
+
+
 def _same(told: Sequence[NodeEvent], event: NodeEvent) -> bool:
     return all(
-        one.source != event.source
+        (one.source, one.kind) != (event.source, event.kind)
         and _is_same_device(one.device, event.device)
         and event.time_ns - one.time_ns <= _span_ns(one, event)
         for one in told
@@ -68,7 +74,7 @@ def _same(told: Sequence[NodeEvent], event: NodeEvent) -> bool:
 
 def _span_ns(one: NodeEvent, other: NodeEvent) -> int:
     both = one.source.startswith(_KERNEL) and other.source.startswith(_KERNEL)
-    return SOON_NS if both else LATER_NS
+    return SOON_NS if both or one.source == other.source else LATER_NS
 
 
 def _is_same_device(one: str | None, other: str | None) -> bool:
@@ -95,8 +101,10 @@ def _as_one(told: Sequence[NodeEvent]) -> NodeEvent:
     if len(told) == 1:
         return told[0]
     devices = sorted({e.device for e in told if e.device}, key=_preferred)
+    first = min(told, key=lambda e: e.kind == _WITHOUT_NUMBER)
     return replace(
-        told[0],
+        first,
+        time_ns=told[0].time_ns,
         severity=max((e.severity for e in told), key=lambda s: _LOUDNESS.get(s, -1)),
         device=devices[0] if devices else None,
         source=", ".join(sorted({e.source for e in told})),

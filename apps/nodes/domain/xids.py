@@ -1,9 +1,12 @@
 """Numbers of NVIDIA's driver (Xid) and switch (SXid) errors: what they mean and what to do.
 
-The numbers and what raises them are NVIDIA's, https://docs.nvidia.com/deploy/xid-errors/ and the
-Fabric Manager guide, appendix "NVSwitch SXid errors"; words, severities and advice are ours. Xids
-that only follow another event (43, 45, 63, 94, 154 ...) are warnings: they are never the cause.
-Plain Python.
+The numbers, what raises them and what helps at once are those of NVIDIA's Xid catalog,
+https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html (Ampere and newer; 56, 57, 58,
+61, 81, 122 and 123 only of the list for older GPUs), and of the Fabric Manager guide, appendix
+"NVSwitch SXid errors"; words, severities and advice are ours. What the catalog says to ignore at
+first is a warning at most where it stops no program, and so is what only follows another event
+(43, 45, 63, 154, 171 ...): that is never the cause. 144 to 150 are links whose message says more
+than the number. Plain Python.
 """
 
 from __future__ import annotations
@@ -11,8 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-HARDWARE, EITHER, PROGRAM, DRIVER, NOBODY = (
-    "hardware", "program or hardware", "program", "driver", "follows another event"
+HARDWARE, EITHER, FIRMWARE, DRIVER, NOBODY = (
+    "hardware", "program or hardware", "firmware or hardware", "driver", "follows another event"
 )  # fmt: skip
 
 RESET = "drain the node and reset the GPU"
@@ -23,6 +26,12 @@ CODE = "look at the program; test the GPU if others raise it too"
 FIRST = "look for what came before it"
 UPDATE = "update driver and firmware; reboot the node if it comes again"
 COOL = "check cooling and power of the node"
+LATER = "nothing now; reset the GPU when the node is free"
+RESTART = "start the job again; reset the GPU when the node is free"
+WATCH = "nothing now; ask the vendor if it goes on"
+AGAIN = "start the job again; test the GPU if it comes again"
+BUS = "start the job again; look at the PCIe link if it comes again"
+GONE = "drain the node and reset the GPU; replace it if it recurs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +48,17 @@ class Code:
         return f"{self.meaning} ({self.blame}): {self.action}"
 
 
+_MEDIA: Final = (82, 83, 84, 86, 88, 89, *range(96, 106), 139, 142)
 XIDS: Final = {
     8: Code("the GPU stopped processing", "error", EITHER, CODE),
     13: Code("access out of bounds or the like", "error", EITHER, CODE),
     31: Code("an illegal address was used", "error", EITHER, CODE),
-    32: Code("invalid or corrupted push buffer", "error", EITHER, REBOOT),
-    38: Code("driver firmware error", "error", DRIVER, UPDATE),
+    32: Code("commands corrupted on their way", "error", HARDWARE, BUS),
+    37: Code("driver firmware error", "warning", DRIVER, CODE),
+    38: Code("driver firmware error", "warning", DRIVER, UPDATE),
+    **{n: Code("copy engine error", "error", EITHER, AGAIN) for n in (39, 40, 41)},
     43: Code("a program's channel was stopped after its error", "warning", NOBODY, FIRST),
-    44: Code("graphics engine fault in a context switch", "error", HARDWARE, RESET),
+    44: Code("graphics engine fault in a context switch", "warning", EITHER, WATCH),
     45: Code("channels were cleaned up after an end or an error", "warning", NOBODY, FIRST),
     46: Code("the GPU stopped processing", "critical", HARDWARE, RESET),
     48: Code("double-bit ECC error, not corrected", "critical", HARDWARE, RESET),
@@ -57,37 +69,57 @@ XIDS: Final = {
     60: Code("video processor exception", "error", EITHER, CODE),
     61: Code("breakpoint or warning of the internal micro-controller", "error", HARDWARE, RESET),
     62: Code("the internal micro-controller halted", "critical", HARDWARE, RESET),
-    63: Code("a row of memory was marked for remapping", "warning", NOBODY, RESET),
-    64: Code("a row could not be remapped", "critical", HARDWARE, REPLACE),
-    66: Code("illegal access by the driver", "error", DRIVER, UPDATE),
+    63: Code("a memory row was marked for remapping", "warning", NOBODY, LATER),
+    64: Code("a row could not be remapped", "critical", HARDWARE, GONE),
+    66: Code("illegal access by the driver", "warning", DRIVER, UPDATE),
+    67: Code("illegal access by the driver", "warning", DRIVER, UPDATE),
     68: Code("video processor exception", "error", EITHER, CODE),
     69: Code("graphics engine class error", "error", EITHER, CODE),
+    **{n: Code("copy engine error", "error", EITHER, AGAIN) for n in (70, 71, 72, 75, 76, 77, 85)},
     74: Code("NVLink error", "error", HARDWARE, LINK),
     78: Code("vGPU could not start", "error", DRIVER, UPDATE),
     79: Code("the GPU fell off the bus", "critical", HARDWARE, REPLACE),
-    80: Code("corrupted data sent to the GPU", "critical", HARDWARE, REBOOT),
+    80: Code("corrupted data sent to the GPU", "error", EITHER, CODE),
     81: Code("error of the VGA subsystem", "error", HARDWARE, REPLACE),
-    92: Code("high rate of single-bit ECC errors", "warning", HARDWARE, REPLACE),
-    93: Code("violation by the micro-controller", "warning", DRIVER, UPDATE),
-    94: Code("ECC error, contained to one program", "error", HARDWARE, RESET),
+    **{n: Code("video or image engine error", "error", EITHER, AGAIN) for n in _MEDIA},
+    92: Code("high rate of single-bit ECC errors, corrected", "warning", HARDWARE, WATCH),
+    93: Code("the limit of writes to the InfoROM is reached", "warning", DRIVER, WATCH),
+    94: Code("ECC error, contained to one program", "error", HARDWARE, RESTART),
     95: Code("ECC error, not contained: every program is hit", "critical", HARDWARE, RESET),
-    109: Code("a context switch timed out", "error", EITHER, CODE),
-    110: Code("security fault", "critical", HARDWARE, REBOOT),
-    119: Code("the GPU system processor did not answer in time", "critical", HARDWARE, RESET),
-    120: Code("error of the GPU system processor", "critical", HARDWARE, RESET),
-    121: Code("corrected errors on the link between CPU and GPU", "warning", HARDWARE, RESET),
+    106: Code("a test message of the board management", "info", NOBODY, FIRST),
+    107: Code("a test message of the board management", "info", NOBODY, FIRST),
+    109: Code("a context switch timed out", "error", EITHER, RESET),
+    110: Code("security fault", "critical", HARDWARE, REPLACE),
+    119: Code("the GPU system processor did not answer in time", "critical", FIRMWARE, RESET),
+    120: Code("error of the GPU system processor", "critical", FIRMWARE, RESET),
+    121: Code("corrected errors on the link between CPU and GPU", "warning", HARDWARE, LATER),
     122: Code("power management could not read the board", "error", HARDWARE, COOL),
     123: Code("power management could not write to the board", "error", HARDWARE, RESET),
+    **{n: Code("copy engine error", "error", EITHER, AGAIN) for n in range(126, 136)},
+    136: Code("an NVLink could not be trained", "error", HARDWARE, LINK),
     137: Code("NVLink memory access fault", "error", EITHER, CODE),
     140: Code("ECC error that was not recovered", "critical", HARDWARE, RESET),
+    141: Code("error of the fast path of CUDA", "warning", EITHER, WATCH),
     143: Code("the GPU could not be initialised", "critical", HARDWARE, RESET),
     **{n: Code("NVLink 5 error", "error", HARDWARE, LINK) for n in range(144, 151)},
     151: Code("key rotation failed", "error", DRIVER, REBOOT),
     154: Code("the driver says which recovery the GPU needs", "warning", NOBODY, FIRST),
-    155: Code("NVLink software error", "error", DRIVER, RESET),
-    156: Code("resources of a program were retired", "warning", NOBODY, FIRST),
-    157: Code("resources of a program may be retired", "warning", NOBODY, FIRST),
+    155: Code("an NVLink went down, maybe on purpose", "error", DRIVER, RESET),
+    156: Code("a faulty part of the GPU was retired", "warning", HARDWARE, RESET),
+    157: Code("a faulty part has no spare left", "warning", HARDWARE, WATCH),
     158: Code("fatal timeout of the GPU", "critical", HARDWARE, RESET),
+    159: Code("error on the link between CPU and GPU", "error", HARDWARE, RESET),
+    160: Code("a memory channel was retired", "warning", HARDWARE, WATCH),
+    161: Code("a memory channel could not be retired", "warning", HARDWARE, WATCH),
+    162: Code("power smoothing works again", "info", NOBODY, FIRST),
+    163: Code("power smoothing stopped", "warning", HARDWARE, COOL),
+    164: Code("power smoothing is nearly worn out", "warning", HARDWARE, WATCH),
+    165: Code("power smoothing is worn out", "warning", HARDWARE, WATCH),
+    167: Code("fatal timeout on PCIe", "critical", HARDWARE, REPLACE),
+    168: Code("errors in reserved memory, less is usable", "warning", HARDWARE, LATER),
+    169: Code("the security micro-controller halted", "error", HARDWARE, RESET),
+    171: Code("details of Xid 48: the error was in DRAM", "warning", NOBODY, FIRST),
+    172: Code("details of Xid 48: the error was in SRAM", "warning", NOBODY, FIRST),
 }
 _OTHER_XID: Final = Code("an error of the GPU that is not in our table", "error", EITHER, CODE)
 

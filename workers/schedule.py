@@ -91,6 +91,11 @@ SCHEDULE = (
         "tells the webhook of orders again, where it was away or a worker died",
     ),
     Periodic(Job.METRICS_COMPACT, 300.0, "merges small metric blocks, so that reading stays fast"),
+    Periodic(
+        Job.METRICS_GLANCE,
+        10.0,
+        "makes the curve and the speed that the list of runs shows; it would stand still",
+    ),
     Periodic(Job.LOGS_MEASURE, 60.0, "measures the log store, so that its budget holds"),
     Periodic(Job.LOGS_MERGE, 20.0, "merges small log chunks: less disk, and fewer to read"),
     Periodic(

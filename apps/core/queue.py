@@ -33,6 +33,7 @@ class Job(StrEnum):
     LOGS_MERGE = "logs.merge"
     LOGS_SWEEP = "logs.sweep"
     METRICS_COMPACT = "metrics.compact"
+    METRICS_GLANCE = "metrics.glance"
     RETENTION_EXPIRE = "retention.expire"
     ROLLBACKS_LAUNCH = "rollbacks.launch"
     ROLLBACKS_SYNC = "rollbacks.sync"

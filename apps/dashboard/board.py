@@ -9,50 +9,94 @@ from typing import TypeGuard
 from apps.checkpoints import store as checkpoints
 from apps.checkpoints.records import CheckpointInfo
 from apps.core.records import Candidate
-from apps.dashboard import series
+from apps.dashboard import board_order
+from apps.dashboard.board_order import Place
 from apps.incidents import store as incidents
 from apps.incidents.domain.correlate import SCRIPT_ALERT
 from apps.incidents.domain.incident import IncidentInfo, IncidentState
 from apps.logs import store as logs
 from apps.metrics import store as metrics
+from apps.metrics.domain.glance import Glance
 from apps.rollbacks import services as rollback_services
 from apps.rollbacks import store as rollbacks
 from apps.rollbacks.records import OrderInfo
+from apps.runs import board_store
 from apps.runs import store as runs
+from apps.runs.domain.orphan import orphaned
+from apps.runs.domain.target import target_step
 from apps.runs.records import AttemptInfo, RunInfo
 
-PAGE = 25
-SPARK_POINTS = 60
+PAGE = 50
 LAG_SAID_S = 60.0
-_URGENCY = {"failed": 1, "no_contact": 2, "running": 4, "waiting": 5, "stopped": 6, "finished": 7}
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the run list. speaking, world_size: ranks heard of, ranks there should be."""
+    """One line of the run list. speaking, world_size: ranks heard of, ranks there should be.
+    target: steps it wants to make. orphan: nobody seems to look after it."""
 
     run: RunInfo
-    attempt: int | None
-    loss: float | None
-    spark: Sequence[float | None]
+    newest: AttemptInfo | None
+    glance: Glance | None
     good: CheckpointInfo | Candidate | None
     speaking: int
-    world_size: int | None
     incident: IncidentInfo | None
     order: OrderInfo | None
-    last_ns: int | None
+    target: int | None
+    orphan: bool
+
+    @property
+    def attempt(self) -> int | None:
+        """The newest attempt's number."""
+        return self.newest.number if self.newest else None
+
+    @property
+    def last_ns(self) -> int | None:
+        """Time of the newest data."""
+        return self.newest.last_ns if self.newest else None
+
+    @property
+    def since_ns(self) -> int | None:
+        """Since when it is in its state: silent since its last contact, else since its start; an
+        attempt that has ended, since its newest data."""
+        if self.newest is None or self.run.state == "no_contact":
+            return self.run.contact_ns
+        return self.newest.started_ns if self.run.state == "running" else self.newest.last_ns
+
+    @property
+    def world_size(self) -> int | None:
+        """Ranks there should be."""
+        return self.run.world_size
+
+    @property
+    def bad_hosts(self) -> list[str]:
+        """Nodes that its most urgent incident suspects, the likeliest first, each once."""
+        suspects = self.incident.suspects if self.incident else ()
+        return list(dict.fromkeys(s.node for s in suspects if s.node))
 
     @property
     def silent(self) -> bool:
         """Whether its silence, or our lag, is to be said."""
         return self.run.state == "no_contact" or self.run.lag_s >= LAG_SAID_S
 
-    @property
-    def urgency(self) -> int:
-        """Sorting: open page, no contact or failure, warning, running, finished."""
-        if self.incident is not None:
-            return 0 if self.incident.page else 3
-        return _URGENCY.get(self.run.state, 5)
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What of the list is asked for. project: None for all. after: where the page before ended."""
+
+    shown: str = ""
+    project: str | None = None
+    after: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """A page of the list. counts: shown -> how many runs, of what is counted. next: where the next
+    page starts, None at the end."""
+
+    rows: Sequence[Row]
+    counts: Mapping[str, int]
+    next: Place | None
 
 
 def open_incidents(limit: int = 50) -> list[IncidentInfo]:
@@ -77,6 +121,62 @@ def waiting_of(run_ids: Collection[int]) -> dict[int, list[IncidentInfo]]:
 
 
 @dataclass(frozen=True, slots=True)
+class _Live:
+    """Runs that are watched or have an open incident. levels: id -> urgency."""
+
+    levels: Mapping[int, int]
+    orphans: frozenset[int]
+
+
+def _live(project: str | None, now_ns: int) -> _Live:
+    ill = incidents.ill_runs()
+    levels, orphans = {}, set()
+    for one in board_store.standings({*board_store.watched_ids(), *ill}, now_ns):
+        if project is not None and one.project != project:
+            continue
+        found = ill.get(one.run_id)
+        levels[one.run_id] = board_order.urgency(one.state, found.page if found else None)
+        owner = found.owner if found else ""
+        if orphaned(
+            one.state,
+            owner=owner,
+            last_row_ns=one.last_row_ns,
+            heard_ns=one.heard_ns,
+            now_ns=now_ns,
+        ):
+            orphans.add(one.run_id)
+    return _Live(levels, frozenset(orphans))
+
+
+def board(asked: Asked, now_ns: int) -> Board:
+    """One page of the list. A fixed number of statements, and a few for a run with an incident."""
+    live = _live(asked.project, now_ns)
+    places = _places(live, asked)
+    page = places[:PAGE]
+    counts = {
+        name: len(board_order.narrowed(live.levels, live.orphans, name))
+        for name in ("attention", "running", "orphans")
+    }
+    following = page[-1] if len(places) > PAGE else None
+    return Board(_rows([place.run_id for place in page], live.orphans), counts, following)
+
+
+def _places(live: _Live, asked: Asked) -> list[Place]:
+    """A page of places and one more, if there is one."""
+    shown = board_order.narrowed(live.levels, live.orphans, asked.shown)
+    places = board_order.ordered(shown, asked.after)[: PAGE + 1]
+    if asked.shown not in ("", "ended") or len(places) > PAGE:
+        return places
+    before = asked.after.run_id if asked.after and _is_settled(asked.after) else None
+    older = board_store.settled(before, live.levels, asked.project, PAGE + 1 - len(places))
+    return places + [Place(board_order.SETTLED, run_id) for run_id in older]
+
+
+def _is_settled(place: Place) -> bool:
+    return place.urgency == board_order.SETTLED
+
+
+@dataclass(frozen=True, slots=True)
 class _Known:
     """What a few statements say about all runs of a page, by run id."""
 
@@ -85,12 +185,12 @@ class _Known:
     orders: Mapping[int, OrderInfo]
     heard: Mapping[int, int]
     complete: Mapping[int, CheckpointInfo]
+    glances: Mapping[int, Glance]
+    orphans: Collection[int]
 
 
-def rows(before: int | None = None) -> tuple[list[Row], int | None]:
-    """One page of runs by urgency, and where the next page starts."""
-    page = runs.list_runs(PAGE, before)
-    ids = [run.id for run in page]
+def _rows(ids: Sequence[int], orphans: Collection[int]) -> list[Row]:
+    """The lines of these runs, in their order."""
     newest = runs.newest_attempts(ids)
     known = _Known(
         newest=newest,
@@ -98,39 +198,29 @@ def rows(before: int | None = None) -> tuple[list[Row], int | None]:
         orders=rollbacks.active_of(ids),
         heard=logs.heard({run_id: attempt.number for run_id, attempt in newest.items()}),
         complete=checkpoints.newest_complete(ids),
+        glances=metrics.glances(ids),
+        orphans=orphans,
     )
-    found = sorted((_row(run, known) for run in page), key=lambda r: r.urgency)
-    return found, page[-1].id if len(page) == PAGE else None
+    found = runs.by_id(ids)
+    return [_row(found[run_id], known) for run_id in ids if run_id in found]
 
 
 def _row(run: RunInfo, known: _Known) -> Row:
     newest = known.newest.get(run.id)
-    spark, loss = _loss(run.id, newest.number if newest else None)
+    glance = known.glances.get(run.id)
     incident = next(iter(known.waiting.get(run.id, ())), None)
-    back = _candidate(run.id, incident) if _dated(incident) else known.complete.get(run.id)
     return Row(
         run=run,
-        attempt=newest.number if newest else None,
-        loss=loss,
-        spark=spark,
-        good=back,
+        newest=newest,
+        # A glance of the attempt before says nothing of this one.
+        glance=glance if glance and newest and glance.attempt == newest.number else None,
+        good=_candidate(run.id, incident) if _dated(incident) else known.complete.get(run.id),
         speaking=known.heard.get(run.id, 0),
-        world_size=run.world_size,
         incident=incident,
         order=known.orders.get(run.id),
-        last_ns=newest.last_ns if newest else None,
+        target=target_step(run.config),
+        orphan=run.id in known.orphans,
     )
-
-
-def _loss(run_id: int, attempt: int | None) -> tuple[list[float | None], float | None]:
-    """Up to SPARK_POINTS values of the newest attempt's loss, and the newest value."""
-    key = series.shown(run_id).loss
-    if key is None or attempt is None:
-        return [], None
-    curves = series.curves(run_id, [key], points=SPARK_POINTS, attempt=attempt)[key]
-    values: list[float | None] = [v for c in curves if c.rank is None for v in c.last]
-    latest = metrics.latest(run_id, attempt, [key]).get(key)
-    return values, latest[2] if latest else None
 
 
 def last_good(run_id: int, incident: IncidentInfo | None) -> CheckpointInfo | Candidate | None:

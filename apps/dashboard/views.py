@@ -11,9 +11,11 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from apps.accounts import store as accounts
+from apps.core.clock import now_ns
 from apps.core.words import whole
-from apps.dashboard import board
-from apps.dashboard.access import may_operate
+from apps.dashboard import board, board_asked, board_order
+from apps.dashboard.access import may_administer, may_operate
+from apps.dashboard.connecting import waiting_for
 from apps.dashboard.node_sources import node_sources
 from apps.dashboard.store_health import store_health
 from apps.incidents import store as incident_store
@@ -45,19 +47,29 @@ def with_keys(incidents: list[IncidentInfo]) -> list[dict[str, Any]]:
 @require_safe
 def runs(request: HttpRequest) -> HttpResponse:
     """The run list, most urgent first."""
-    before = number(request, "before")
-    rows, next_id = board.rows(before)
-    waiting = board.open_incidents() if before is None else []
+    asked = board_asked.read(request)
+    found = board.board(asked.asked(), now_ns())
+    waiting = [] if asked.later or asked.narrow else board.open_incidents()
+    chips = [
+        {
+            "url": asked.to(name),
+            "words": words,
+            "count": found.counts.get(name),
+            "current": name == asked.shown,
+        }
+        for name, words in board_order.SHOWN.items()
+    ]
     context = {
-        "rows": rows,
-        "next": next_id,
-        "before": before,
+        "asked": asked,
+        "board": found,
+        "chips": chips,
         "waiting": with_keys(waiting[:SHOWN_WAITING]),
         "more_waiting": max(0, incident_store.open_count() - SHOWN_WAITING) if waiting else 0,
         "may_operate": may_operate(request),
         "here": "/",
-        "public_url": settings.PUBLIC_URL,
     }
+    if not found.rows and not asked.narrow and not asked.later:
+        context |= {**waiting_for(0), "may_make": may_administer(request)}
     part = request.GET.get("part") == "board"
     return render(request, "runs/_board.html" if part else "runs/list.html", context)
 

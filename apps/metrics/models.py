@@ -199,3 +199,17 @@ class Pin(models.Model):
     person = models.CharField(max_length=200)
     key = models.CharField(max_length=500)
     pinned_at_ns = models.BigIntegerField()
+
+
+class Glance(models.Model):
+    """What the list of runs shows of the newest attempt of a run, as of heard_ns: the contact that
+    was the newest when it was made. spark: finite values, oldest first."""
+
+    run_id = models.BigIntegerField(primary_key=True)
+    heard_ns = models.BigIntegerField()
+    attempt = models.IntegerField()
+    loss = models.FloatField(null=True)
+    spark = ArrayField(models.FloatField())
+    nonfinite = models.IntegerField()
+    tokens_s = models.FloatField(null=True)
+    usual_tokens_s = models.FloatField(null=True)

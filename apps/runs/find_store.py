@@ -20,17 +20,19 @@ def find_runs(text: str, limit: int) -> list[tuple[str, str]]:
     -- uses the pattern index of key, the primary key
     """
     sql = """
-        (SELECT key, project, 0 AS place, id FROM runs_run WHERE key LIKE %s ORDER BY key LIMIT %s)
-        UNION ALL
-        (SELECT key, project, 1, id FROM
-           (SELECT key, project, id, config ->> 'wandb/name' AS named FROM runs_run
-             ORDER BY id DESC LIMIT %s) AS newest
-          WHERE key ILIKE %s OR project ILIKE %s OR named ILIKE %s ORDER BY id DESC LIMIT %s)
-        ORDER BY place, id DESC
+        SELECT key, project FROM (
+          (SELECT key, project, 0 AS place, id FROM runs_run
+            WHERE key LIKE %s ORDER BY key LIMIT %s)
+          UNION ALL
+          (SELECT key, project, 1, id FROM
+             (SELECT key, project, id, config ->> 'wandb/name' AS named FROM runs_run
+               ORDER BY id DESC LIMIT %s) AS newest
+            WHERE key ILIKE %s OR project ILIKE %s OR named ILIKE %s ORDER BY id DESC LIMIT %s)
+        ) AS found ORDER BY place, id DESC
     """
     begins, holds = f"{_like(text)}%", f"%{_like(text)}%"
     rows = query(sql, [begins, limit, LOOKED_AT, holds, holds, holds, limit])
-    return list({key: (key, project) for key, project, _, _ in rows}.values())[:limit]
+    return list({key: (key, project) for key, project in rows}.values())[:limit]
 
 
 def find_projects(text: str, limit: int) -> list[str]:

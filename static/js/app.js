@@ -58,6 +58,22 @@ document.addEventListener("keydown", (event) => {
   menu.querySelector("summary").focus();
 });
 
+/* -- commands that are copied */
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (!button) return;
+  const block = document.getElementById(button.dataset.copy);
+  try {
+    await navigator.clipboard.writeText(block.textContent);
+    button.textContent = "Copied";
+  } catch {
+    getSelection().selectAllChildren(block);
+    button.textContent = "Selected";
+  }
+  setTimeout(() => { button.textContent = "Copy"; }, 2000);
+});
+
 /* -- keyboard. No key starts a rollback. */
 
 const dialog = document.getElementById("keys");

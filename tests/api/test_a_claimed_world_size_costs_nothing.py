@@ -5,6 +5,7 @@ from django.utils import timezone
 
 from apps.core.clock import now_ns
 from apps.dashboard import board, flight
+from apps.dashboard.board import Asked
 from apps.rollbacks.account import _missing
 from apps.runs import store as runs
 from apps.runs.domain.topology import first_missing
@@ -57,7 +58,7 @@ def test_a_placed_rank_that_never_spoke_is_among_the_silent(run):
 
 
 def test_the_run_list_counts_ranks_that_spoke(run):
-    rows, _ = board.rows()
+    rows = board.board(Asked(), now_ns()).rows
     assert [(row.speaking, row.world_size) for row in rows] == [(1, BILLION)]
 
 

@@ -1,8 +1,13 @@
 """What somebody sees who has just begun, and knows runs by the names they have in W&B."""
 
+import re
+
 import pytest
 from django.utils import timezone
 
+from apps.accounts import store as accounts
+from apps.accounts.services import verify_token
+from apps.dashboard.connecting import ways
 from apps.runs import store as runs
 from apps.runs.records import Progress
 
@@ -20,7 +25,56 @@ def run_named(name: str) -> None:
 def test_an_empty_board_shows_the_two_variables_of_wandb(operator, valkey):
     page = operator.get("/").content.decode()
     assert "export WANDB_BASE_URL=http" in page
+    assert "Make a token" in page
+
+
+def test_who_is_no_administrator_reads_how_to_get_a_token(reader, valkey):
+    page = reader.get("/connect/").content.decode()
     assert "token cluster --scope ingest --wandb" in page
+    assert "Make a token" not in page
+    assert reader.post("/connect/token/").status_code == 403
+
+
+def test_a_token_is_made_on_the_page_shown_once_and_audited(operator, valkey, client):
+    page = operator.post("/connect/token/?after=0")
+    (secret,) = set(re.findall(r"local-\w{40}", page.content.decode()))
+    assert page["Cache-Control"] == "private, no-store"
+    assert f"export WANDB_API_KEY={secret}" in page.content.decode()
+    assert secret not in operator.get("/connect/").content.decode()
+    assert verify_token(secret).scopes == {"ingest"}
+    entry = accounts.audit_rows(1)[0]
+    assert (entry.action, entry.actor) == ("token.created", "user:ada")
+    assert entry.after["scopes"] == ["ingest"]
+
+
+def test_the_commands_of_the_page_are_taken_as_they_stand(client, db, valkey, token):
+    (post,) = [way.command for way in ways("http://h", token) if way.slug == "post"]
+    bodies = re.findall(r"-d '(.*?)'", post)
+    assert [
+        client.post(
+            f"/api/v1/runs/my-run/{door}",
+            body,
+            content_type=kind,
+            headers={"Authorization": f"Bearer {token}"},
+        ).status_code
+        for door, kind, body in zip(
+            ("metrics", "lines"), ("application/json", "application/x-ndjson"), bodies, strict=True
+        )
+    ] == [202, 202]
+
+
+def test_the_page_waits_for_a_new_run_and_turns_into_its_deck(operator, valkey):
+    old = runs.ensure_run("old")
+    assert "Waiting for the first row" in operator.get("/connect/").content.decode()
+    run_named(NAME)
+    waiting = operator.get(f"/connect/waiting/?after={old}")
+    assert f"{KEY}</strong></a> is here" in waiting.content.decode()
+    runs.note_progress(
+        runs.get_run(KEY).id, 0, Progress(first_step=1, last_step=1, last_ns=1), timezone.now()
+    )
+    arrived = operator.get(f"/connect/waiting/?after={old}")
+    assert arrived["HX-Redirect"] == f"/runs/{KEY}/"
+    assert operator.get(f"/connect/?after={old}")["Location"] == f"/runs/{KEY}/"
 
 
 @pytest.mark.parametrize("path", ["/", f"/runs/{KEY}/"])

@@ -24,7 +24,7 @@ def fail(monkeypatch):
         def rows(*args):
             raise error
 
-        monkeypatch.setattr(views.board, "rows", rows)
+        monkeypatch.setattr(views.board, "board", rows)
 
     return start
 

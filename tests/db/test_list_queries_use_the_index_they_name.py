@@ -9,9 +9,11 @@ from apps.ingest import store as ingest
 from apps.nodes import hosts_store as hosts
 from apps.nodes import store as nodes
 from apps.nodes.records import HostQuery, Place
+from apps.runs import board_store
 from apps.runs import contact_store as contacts
 from apps.runs import hosts_store as run_hosts
 from apps.runs import store as runs
+from apps.runs.find_store import find_runs
 from apps.runs.records import LaunchSeen
 from tests.query_plans import grown_by, plan_of
 
@@ -68,6 +70,14 @@ CASES = [
     (runs.get_run, ("run-7",), ["runs_run_key", "runs_attempt_pkey"]),
     (runs.keys, ([1, 2],), ["runs_run_pkey"]),
     (runs.list_runs, (10, 99), ["runs_run_pkey"]),
+    (board_store.watched_ids, (), ["ix_watched"]),
+    (
+        board_store.standings,
+        ([1, 2], 10**18),
+        ["runs_run_pkey", "runs_contact_pkey", "runs_attempt_pkey"],
+    ),
+    (board_store.settled, (400, [398, 399], None, 10), ["runs_run_pkey"]),
+    (find_runs, ("run-7", 5), ["runs_run_key", "runs_run_pkey"]),
     (runs.attempts, (1,), ["runs_attempt_pkey"]),
     (runs.ended_well, (400, 20), ["ix_attempt_ended_well"]),
     (runs.attempt, (1, 0), ["runs_attempt_pkey"]),

@@ -3,12 +3,16 @@
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from msgspec.structs import replace
 
 from apps.core.clock import now_ns
 from apps.dashboard import board, flight
+from apps.dashboard.board import Asked
 from apps.incidents import services as incidents
 from apps.incidents import store as incident_store
 from apps.ingest.digest import digest
+from apps.metrics import glances
+from apps.metrics import store as metrics
 from apps.runs import store as runs
 from apps.runs.records import PlacementInfo
 from tests.factories import envelope, log_body, metric_body
@@ -42,24 +46,31 @@ def made(db, valkey):
 
 
 def statements():
-    with CaptureQueriesContext(
-        connection,
-    ) as asked:
-        board.rows()
+    with CaptureQueriesContext(connection) as asked:
+        shown()
     return len(asked)
 
 
-def test_a_run_more_costs_few_statements(made):
-    made("r0")
-    one = statements()
-    [made(f"r{n}") for n in range(1, 6)]
-    assert (statements() - one) / 5 <= 12
+def shown(**asked):
+    """The lines of the first page."""
+    return board.board(Asked(**asked), now_ns()).rows
+
+
+def test_a_run_more_costs_no_statement(made):
+    [made(f"r{n}") for n in range(2)]
+    glances.refresh()
+    few = statements()
+    [made(f"r{n}") for n in range(2, 6)]
+    glances.refresh()
+    assert statements() == few <= 12
 
 
 def test_a_row_says_what_the_run_looks_like(made):
     made("r0")
-    (row,), _ = board.rows()
-    assert (row.attempt, row.loss, row.speaking) == (0, 1.51, 2)
+    glances.refresh()
+    (row,) = shown()
+    assert (row.attempt, row.glance.loss, row.speaking) == (0, 1.51, 2)
+    assert (row.glance.spark[0], row.glance.spark[-1], row.glance.nonfinite) == (2.0, 1.51, 0)
     assert (row.good.step, row.order, row.incident) == (40, None, None)
 
 
@@ -67,7 +78,7 @@ def test_a_process_that_never_named_its_rank_is_counted_by_its_place(made):
     run_id = made("r0")
     body = log_body(b"no rank here\n", local_rank=1, node="gpu-a09", source="other/1/stderr.log")
     digest([envelope("logs", body, run_id=run_id)])
-    (row,), _ = board.rows()
+    (row,) = shown()
     assert row.speaking == 3
 
 
@@ -79,6 +90,64 @@ def test_an_incident_is_shown_however_many_others_wait(made):
         incidents.absorb(made(f"r{n}"), 0, [explosion()], now_ns())
     few = incident_store.list_incidents
     assert len(few(incident_store.IncidentQuery(limit=10))) == 4
-    shown = {row.run.key: row.incident for row in board.rows()[0]}
-    assert shown["old"] is not None
-    assert flight.flight(runs.get_run("old"), now_ns()).incident == shown["old"]
+    rows = {row.run.key: row.incident for row in shown()}
+    assert rows["old"] is not None
+    assert flight.flight(runs.get_run("old"), now_ns()).incident == rows["old"]
+
+
+def test_a_glance_is_made_again_only_when_something_was_heard(made):
+    run_id = made("r0")
+    assert glances.refresh() == 1
+    assert glances.refresh() == 0
+    later = envelope("metrics", metric_body({50: 7.5}), run_id=run_id)
+    digest([replace(later, received_ns=later.received_ns + 1)])
+    assert glances.refresh() == 1
+    assert metrics.glances([run_id])[run_id].loss == 7.5
+
+
+def test_a_value_that_is_no_number_is_counted_and_shown(made):
+    run_id = made("r0")
+    digest([envelope("metrics", metric_body({50: "NaN"}), run_id=run_id)])
+    glances.refresh()
+    glance = metrics.glances([run_id])[run_id]
+    assert str(glance.loss) == "nan"
+    assert (glance.nonfinite, len(glance.spark)) == (1, 50)
+
+
+def test_a_glance_that_cannot_be_made_keeps_no_other_from_its_own(made, monkeypatch):
+    bad, good = made("bad"), made("good")
+    whole = glances.glance_of
+    monkeypatch.setattr(
+        glances, "glance_of", lambda run_id, n: whole(run_id, n) if run_id == good else 1 / 0
+    )
+    assert glances.refresh() == 2
+    assert {run_id: g.loss for run_id, g in metrics.glances([bad, good]).items()} == {
+        bad: None,
+        good: 1.51,
+    }
+
+
+def test_older_runs_follow_page_after_page(db, monkeypatch):
+    monkeypatch.setattr(board, "PAGE", 2)
+    for n in range(5):
+        runs.ensure_run(f"r{n}")
+    seen, after = [], None
+    for _ in range(3):
+        page = board.board(Asked(after=after), now_ns())
+        seen += [row.run.key for row in page.rows]
+        after = page.next
+    assert (seen, after) == (["r4", "r3", "r2", "r1", "r0"], None)
+
+
+def test_a_project_has_a_list_of_its_own(made):
+    made("theirs")
+    assert [row.run.key for row in shown(project="")] == ["theirs"]
+    assert shown(project="another") == []
+
+
+def test_a_silent_run_that_nobody_owns_is_marked(made):
+    run_id = made("r0")
+    later_ns = now_ns() + 8 * 24 * 3600 * 10**9
+    page = board.board(Asked(shown="orphans"), later_ns)
+    assert [row.run.id for row in page.rows if row.orphan] == [run_id]
+    assert page.counts["orphans"] == 1

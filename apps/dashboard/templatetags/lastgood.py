@@ -109,6 +109,22 @@ def percent(value: float | None) -> str:
 
 
 @register.filter
+def signed_percent(value: float) -> str:
+    """A ratio as a change in whole percent, with its sign."""
+    whole = round(100 * value)
+    return f"{'+' if whole > 0 else '−' if whole < 0 else '±'}{abs(whole)} %"  # noqa: RUF001
+
+
+@register.filter
+def short(value: float) -> str:
+    """3 significant digits with k, M, G: 41,200 is "41.2k"."""
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if abs(value) >= size:
+            return f"{value / size:.3g}{unit}"
+    return number(value)
+
+
+@register.filter
 def gpu_hours(gpu_s: float) -> str:
     """GPU-seconds as GPU-hours."""
     return f"{brief(gpu_s / 3_600)} h"

@@ -123,6 +123,27 @@ def of_runs(run_ids: Collection[int], limit: int = 300) -> list[IncidentInfo]:
     return [info_of(row) for row in rows[:limit]]
 
 
+@dataclass(frozen=True, slots=True)
+class Ill:
+    """What the incidents of a run that are not over say of it. owner: of its most urgent one."""
+
+    page: bool
+    owner: str
+
+
+def ill_runs(limit: int = 2_000) -> dict[int, Ill]:
+    """run id -> what its unresolved incidents say, by the most urgent `limit` incidents.
+
+    -- uses ix_incident_urgency
+    """
+    rows = Incident.objects.filter(urgency__lt=RESOLVED_URGENCY).order_by("urgency", "-id")
+    found: dict[int, Ill] = {}
+    for run_id, page, owner in rows.values_list("run_id", "page", "owner")[:limit]:
+        known = found.get(run_id)
+        found[run_id] = Ill(known.page or page, known.owner) if known else Ill(page, owner)
+    return found
+
+
 def silenced(now_ns: int, limit: int = 50) -> list[IncidentInfo]:
     """Incidents that are not over and send nothing now, the first to be heard again first.
 

@@ -19,6 +19,7 @@ from apps.metrics.store.detectors import (
     save_detector,
     take_fresh,
 )
+from apps.metrics.store.glances import glances, save_glance, stale_glances
 from apps.metrics.store.names import all_names, key_names, keys, names_of, newer_keys
 from apps.metrics.store.naming import naming_of, naming_of_run, note_again, save_naming
 from apps.metrics.store.planned import (
@@ -77,6 +78,7 @@ __all__ = [
     "count_points",
     "detector_state",
     "get_planned",
+    "glances",
     "key_names",
     "keys",
     "latest",
@@ -97,10 +99,12 @@ __all__ = [
     "runs_to_compact",
     "save_curves",
     "save_detector",
+    "save_glance",
     "save_naming",
     "save_siblings",
     "save_thresholds",
     "siblings_of",
+    "stale_glances",
     "step_windows",
     "take_fresh",
     "thresholds_of",

@@ -1,0 +1,50 @@
+"""The glances that the list of runs reads: one row a run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from apps.core.sql import execute, query
+from apps.metrics.domain.glance import Glance
+
+_COLUMNS = "attempt, loss, spark, nonfinite, tokens_s, usual_tokens_s"
+
+
+def stale_glances(limit: int) -> list[tuple[int, int, int]]:
+    """(run_id, newest attempt, heard_ns) of runs that were heard of since their glance, the newest
+    first. Cost: one comparison a run; attempts are looked up only of those that have changed."""
+    sql = """
+        SELECT c.run_id, a.number, c.heard_ns FROM (
+            SELECT c.run_id, c.heard_ns FROM runs_contact c
+              LEFT JOIN metrics_glance g ON g.run_id = c.run_id
+             WHERE g.heard_ns IS DISTINCT FROM c.heard_ns ORDER BY c.heard_ns DESC LIMIT %s) c
+          JOIN LATERAL (SELECT number FROM runs_attempt WHERE run_id = c.run_id
+                         ORDER BY number DESC LIMIT 1) a ON true
+         ORDER BY c.heard_ns DESC
+    """
+    return [(run_id, number, heard_ns) for run_id, number, heard_ns in query(sql, [limit])]
+
+
+def save_glance(run_id: int, heard_ns: int, glance: Glance) -> None:
+    """The glance of a run as of heard_ns, in place of an older one."""
+    sql = f"""
+        INSERT INTO metrics_glance (run_id, heard_ns, {_COLUMNS})
+        VALUES (%s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT (run_id) DO UPDATE SET
+          heard_ns = EXCLUDED.heard_ns, attempt = EXCLUDED.attempt, loss = EXCLUDED.loss,
+          spark = EXCLUDED.spark, nonfinite = EXCLUDED.nonfinite, tokens_s = EXCLUDED.tokens_s,
+          usual_tokens_s = EXCLUDED.usual_tokens_s
+    """  # noqa: S608
+    values = [
+        run_id, heard_ns, glance.attempt, glance.loss, list(glance.spark), glance.nonfinite,
+        glance.tokens_s, glance.usual_tokens_s,
+    ]  # fmt: skip
+    execute(sql, values)
+
+
+def glances(run_ids: Collection[int]) -> dict[int, Glance]:
+    """run id -> its glance, of those that have one. -- uses the primary key"""
+    sql = f"SELECT run_id, {_COLUMNS} FROM metrics_glance WHERE run_id = ANY(%s)"  # noqa: S608
+    return {
+        run_id: Glance(attempt, loss, tuple(spark), *rest)
+        for run_id, attempt, loss, spark, *rest in query(sql, [list(run_ids)])
+    }

@@ -144,6 +144,13 @@ TABLE: tuple[Setting, ...] = (
         "",
         "Comma-separated folders whose scripts may be submitted to Slurm; unset: none may.",
     ),
+    Setting("NODE_SOURCES", "str", "", "File of exporters and clusters to ask; unset: none."),
+    Setting(
+        "NODE_TARGETS",
+        "public|private|loopback|any",
+        "private",
+        "How near the servers that NODE_SOURCES names may be; any: link-local and metadata, too.",
+    ),
     Setting("LOG_LEVEL", "DEBUG|INFO|WARNING|ERROR", "INFO", "How much the processes log."),
     Setting("SPEED", "str", "", "Replay speed of `make demo` as a multiple of recorded time."),
 )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from apps.core.clock import now_ns
 from apps.ingest.nodes.heard import heard
+from apps.ingest.nodes.status import statuses
 
 MAX_ROWS = 100
 NAMES: Final = {
@@ -23,8 +25,10 @@ NAMES: Final = {
 
 
 def node_sources() -> dict[str, Any]:
-    """Rows by who was heard last, and how many more there are."""
-    found = heard()
+    """Sources of the listener, those that are silent first; senders by who was heard last."""
+    found, now = heard(), now_ns()
+    asked = [{"is": one, "silent": one.silent(now), "left_out": sorted(one.left_out.items())}
+             for one in statuses()]  # fmt: skip
     rows = [
         {
             "name": NAMES.get(one.door, one.door),
@@ -36,4 +40,5 @@ def node_sources() -> dict[str, Any]:
         }
         for one in found[:MAX_ROWS]
     ]
-    return {"pushed": rows, "more": max(0, len(found) - MAX_ROWS)}
+    asked.sort(key=lambda row: not row["silent"])
+    return {"asked": asked, "pushed": rows, "more": max(0, len(found) - MAX_ROWS)}

@@ -2,7 +2,9 @@
 
 import pytest
 
-from apps.ingest.nodes import heard
+from apps.core.clock import now_ns
+from apps.ingest.nodes import heard, status
+from apps.ingest.nodes.status import Status
 from apps.nodes import store
 from tests.node_samples import AT_NS, FOLDER, NAMES_NODES, NS, SAMPLES
 
@@ -53,6 +55,18 @@ def test_what_is_wrong_is_said_with_its_place(post, door, body, where):
     answer = post(door, body)
     assert (answer.status_code, answer.json()["where"]) == (400, where)
     assert heard.heard() == []
+
+
+def test_a_source_that_should_be_heard_and_is_not_is_called_silent(post, operator):
+    now = now_ns()
+    said = "gpu-a07:9400: no answer within 10 s"
+    status.save(Status("rack 7", "prometheus", now, now - 240 * NS, failing=2, error=said))
+    status.save(Status("cluster", "kubernetes", now, now))
+    status.save(Status("never", "gpud", now))
+    page = operator.get("/ingest/").content.decode()
+    assert page.count("<strong>silent</strong>, last heard") == 1
+    assert page.count("<strong>never</strong>") == 1
+    assert "4 min ago" in page and said in page
 
 
 def test_the_page_says_who_was_heard_and_when(post, operator):

@@ -24,6 +24,7 @@ class Plan:
 
     evaluates: this machine also runs evaluations of checkpoints.
     storage: whether any folder may be looked at for checkpoints.
+    listens: whether anything is asked about machines.
     """
 
     home: Path
@@ -34,6 +35,7 @@ class Plan:
     external: Mapping[str, str]
     evaluates: bool = False
     storage: bool = False
+    listens: bool = False
 
     @property
     def web_url(self) -> str:
@@ -95,6 +97,7 @@ def read(environ: Mapping[str, str]) -> Plan:
         external=external,
         evaluates=bool(environ.get("EVALUATION_PROGRAMS")),
         storage=bool(environ.get("CHECKPOINT_ROOTS")),
+        listens=bool(environ.get("NODE_SOURCES")),
     )
 
 
@@ -134,6 +137,7 @@ def services(plan: Plan) -> list[ChildSpec]:
             ready_line="beat: Starting",
         ),
         *_evaluator(plan),
+        *_listener(plan),
     ]
 
 
@@ -144,6 +148,12 @@ def _evaluator(plan: Plan) -> list[ChildSpec]:
     words = ("worker", "--queues", "evaluation", "--pool", "threads", "--concurrency", "1")
     argv = _celery(*words, "--hostname", "evaluator@%h", "--loglevel", "INFO", "--without-mingle")
     return [ChildSpec("evaluator", argv, ready_line=" ready.", grace_s=30.0)]
+
+
+def _listener(plan: Plan) -> list[ChildSpec]:
+    """Only where there is something to ask."""
+    listens = ChildSpec("listener", manage("listener"), ready_line=" is listening")
+    return [listens] if plan.listens else []
 
 
 def _storage_worker(plan: Plan) -> list[ChildSpec]:

@@ -19,6 +19,7 @@ from apps.logs.domain.reading.parsing import parse_segment
 from apps.logs.domain.reading.segments import CONSOLE, ParsedSegment, SegmentMeta
 from apps.logs.domain.triage.assemble import EventRow, assemble
 from apps.logs.domain.triage.classify import taxonomy
+from apps.logs.domain.triage.course import course_of
 from apps.logs.domain.triage.first_failure import first_failure
 from apps.logs.domain.triage.ranks import RankState, SlotKey, fold_lines
 from apps.runs import store as runs
@@ -134,13 +135,17 @@ def in_memory(storm: Storm) -> dict[str, float]:
             fold_lines(states, node, LineColumns.of(segment.lines))
             rows += rows_of(node, segment.lines)
     began_s = time.process_time()
-    verdict = first_failure(assemble(rows, states.values(), taxonomy()), taxonomy())
+    facts = assemble(rows, states.values(), taxonomy())
+    verdict = first_failure(facts, taxonomy())
     cpu_s = time.process_time() - began_s
+    if verdict is not None:
+        course_of(facts, verdict)
     named = verdict.suspects[0].rank if verdict is not None and verdict.suspects else None
     return {
         "rows": len(rows),
         "rule_right": int(named == storm.guilty),
         "rule_cpu_s": round(cpu_s, 2),
+        "course_cpu_s": round(time.process_time() - began_s - cpu_s, 2),
     }
 
 

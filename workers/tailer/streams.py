@@ -18,7 +18,9 @@ from workers.tailer.pathsources import FoundLog, logs_of, zone_offset_s
 from workers.tailer.wandbfolders import WandbFiles
 
 _ATTEMPT = re.compile(r"attempt_(\d+)")
-_CHANNELS = {"stdout.log": "stdout", "stderr.log": "stderr"}
+_CHANNELS = {"stdout.log": "stdout", "stderr.log": "stderr", "error.json": "stderr"}
+"""Files of one process below torchrun's log folder -> channel. The last is what torchelastic writes
+when the process raises."""
 _START_BYTES = 64 << 10
 _START_FILES = 64
 

@@ -116,6 +116,8 @@ class Envelopes:
             return self._docker(said)
         if "__REALTIME_TIMESTAMP" in said:
             return _journal(said)
+        if isinstance(said.get("message"), dict) and len(said) == 1:
+            return _error_file(said["message"])
         return _record(said, text, self._clock)
 
     def _docker(self, said: Mapping[str, Any]) -> Inner:
@@ -244,6 +246,22 @@ def _record(said: dict[str, Any], raw: str, clock: Clock) -> Inner | None:
     first, *more = _lines(message)
     texts = (_with_fields(first, rest), *more, *(_lines(trace) if trace else ()))
     return Inner(texts[:MAX_INNER_LINES], time_ns, level, rank, local_rank)
+
+
+def _error_file(said: Mapping[str, Any]) -> Inner | None:
+    """What torchelastic writes when a worker raises: the traceback, else the message.
+
+    It says the second in which that was; the end of it is taken, so that it is not before what the
+    rank itself printed of it, with a finer clock.
+    """
+    message, extra = said.get("message"), said.get("extraInfo")
+    if not isinstance(message, str) or not isinstance(extra, dict):
+        return None
+    stack, stamp = extra.get("py_callstack"), str(extra.get("timestamp", ""))
+    known = stamp.isdecimal() and len(stamp) < 11
+    time_ns = (int(stamp) + 1) * NS - 1 if known else None
+    text = stack if isinstance(stack, str) and stack.strip() else message
+    return Inner(_lines(text)[:MAX_INNER_LINES], time_ns, Severity.ERROR)
 
 
 def _loguru(text: str, record: Mapping[str, Any], clock: Clock) -> Inner:

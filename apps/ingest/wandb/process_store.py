@@ -98,6 +98,12 @@ def processes(run_id: int, attempt: int | None = None) -> list[Process]:
     return [found for row in rows[:MAX_PROCESSES] if (found := _process(row))]
 
 
+def node_of(run_id: int, attempt: int, writer: str) -> str:
+    """The host of a process, "" if it has not said. -- uses the primary key"""
+    rows = WandbProcess.objects.filter(run_id=run_id, attempt=attempt, writer=writer)
+    return rows.values_list("node", flat=True).first() or ""
+
+
 def add_process(run_id: int, attempt: int, said: str, now_ns: int, writer: str = "") -> None:
     """A process of an attempt; one that is there already stays."""
     defaults = {"said": said, "heard_ns": now_ns}

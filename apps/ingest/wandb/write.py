@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from apps.core.errors import BadPayload
 from apps.ingest.envelope import Envelope
+from apps.ingest.wandb import health, store
 from apps.ingest.wandb import process_store as processes
-from apps.ingest.wandb import store
 from apps.ingest.wandb.endings import Settled, note_progress
 from apps.ingest.wandb.lines import (
     EVENTS,
@@ -26,6 +26,7 @@ from apps.ingest.wandb.process_store import Copy
 from apps.ingest.wandb.sessions import copy_number
 from apps.ingest.wandb.values import Numbers
 from apps.ingest.writes import Printed, Written, add_console, add_rows, add_system, too_large
+from apps.nodes import conditions_store as conditions
 from apps.runs import services as runs
 
 
@@ -45,6 +46,9 @@ def write_stream(envelope: Envelope, batch: StreamBatch) -> Written:
     source = f"wandb/{writer.name or envelope.run_key}"
     counts.update(written.counts)
     counts["points"] += add_system(run_id, attempt, samples)
+    if samples and copy is None:
+        node = processes.node_of(run_id, attempt, writer.name)
+        counts["node_events"] += conditions.look(tuple(health.looks(node, samples)))[0]
     counts["lines"] += add_console(envelope, attempt, Printed(source, None, printed))
     counts.update({f"skipped: {kind}": times for kind, times in numbers.skipped.items()})
     counts.update(too_large(note_progress(writer, copy, batch, Settled(attempt, now_ns))))

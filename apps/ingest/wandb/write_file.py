@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 from apps.ingest.envelope import Envelope
-from apps.ingest.wandb import store
+from apps.ingest.wandb import health, store
 from apps.ingest.wandb.alerts import report
 from apps.ingest.wandb.parse import WandbBatch, WandbBody, decode
 from apps.ingest.writes import Printed, Written, add_console, add_rows, add_system, too_large
+from apps.nodes import conditions_store as conditions
 from apps.runs import services as runs
 from apps.runs import store as runs_store
 from apps.runs.records import Progress
@@ -33,6 +34,7 @@ def write_wandb(envelope: Envelope, body: WandbBody) -> Written:
     attempt = max(written.attempts, default=named)
     counts.update(written.counts)
     counts["points"] += add_system(run_id, attempt, found.system)
+    counts["node_events"] += conditions.look(tuple(health.looks(body.node or "", found.system)))[0]
     printed = Printed(f"wandb/{body.file}", body.node, found.console, body.time_shift_ns)
     counts["lines"] += add_console(envelope, attempt, printed)
     counts.update(too_large(_note(run_id, attempt, found)))

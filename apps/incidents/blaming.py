@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 from django.db import transaction
 
@@ -23,7 +22,7 @@ from apps.incidents.domain.incident import IncidentInfo
 from apps.incidents.store import blames as store
 from apps.incidents.store import rows as incidents
 from apps.logs import flight
-from apps.logs.domain.triage.classify import taxonomy
+from apps.logs import store as logs
 from apps.nodes import hosts_store
 from apps.nodes import services as hosts
 from apps.nodes import store as nodes
@@ -106,7 +105,8 @@ def _again(run_id: int, incident_ids: Collection[int], now_ns: int) -> None:
 def _save(info: IncidentInfo, now_ns: int) -> _Named:
     suspects = [*info.suspects, *_of_dumps(info)]
     names = sorted({s.node for s in suspects if s.node})
-    found = host_blames(suspects, _blame_of(), _confirmed(names, info.onset_time_ns))
+    blame_of = _blame_of(info.run_id) if names else {}
+    found = host_blames(suspects, blame_of, _confirmed(names, info.onset_time_ns))
     noted, gone = store.save_blames(info, found, now_ns)
     return _Named(info, found, noted, frozenset(gone))
 
@@ -130,10 +130,9 @@ def _of_dumps(info: IncidentInfo) -> list[Suspect]:
     ]
 
 
-@cache
-def _blame_of() -> Mapping[str, str]:
-    """fault class -> who acts, of the taxonomy."""
-    return {fault.id: fault.blame for fault in taxonomy().classes.values()}
+def _blame_of(run_id: int) -> Mapping[str, str]:
+    """fault class -> who acts, of the classes that count for a run."""
+    return {fault.id: fault.blame for fault in logs.taxonomy_of_run(run_id).classes.values()}
 
 
 def _deeds(named: Sequence[_Named], touched: Collection[str], now_ns: int) -> dict[str, Deed]:

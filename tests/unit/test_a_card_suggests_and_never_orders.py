@@ -152,6 +152,22 @@ def test_a_failing_host_is_left_out_and_a_failing_program_is_mended(fault, move,
 
 
 @pytest.mark.parametrize(
+    ("blame", "move", "exclude"),
+    [
+        ("host_hardware", "roll back", ("gpu-b02",)),
+        ("scheduler", "roll back", ()),
+        ("user_code", "fix first", ()),
+    ],
+)
+def test_a_class_of_a_project_says_itself_whose_fault_it_is(blame, move, exclude):
+    told = failure()
+    facts = {**told.facts, "fault_class": "lane_lost", "blame": blame, "of_project": True}
+    suspect = replace(told.suspects[0], fault_class="lane_lost")
+    made = card(replace(told, suspects=(suspect,), facts=facts), candidates=(candidate(100),))
+    assert (moved(made)[0], made.exclude) == (move, exclude)
+
+
+@pytest.mark.parametrize(
     ("kind", "age", "move"),
     [
         ("explosion", 30, "wait"),

@@ -10,6 +10,7 @@ from apps.incidents.domain.suggestion import (
     Advice,
     Case,
     Move,
+    blame_of,
     early,
     exclude_of,
     fault_of,
@@ -29,13 +30,13 @@ def _hardware(case: Case) -> Advice:
 
 
 def _failure(case: Case) -> Advice:
-    fault = fault_of(case)
-    if of_host(fault):
+    fault, blame = fault_of(case), blame_of(case)
+    if of_host(fault, blame):
         hosts = ", ".join(exclude_of(case))
         repair = f"Exclude {hosts} from the next start." if hosts else ""
         reason = "The job is dead and its state is whole: start again at the newest checkpoint."
         return made(case, Move.ROLL_BACK, reason, repair)
-    if from_outside(fault):
+    if from_outside(fault, blame):
         reason = "The job was ended from outside and its state is whole: start it again."
         return made(case, Move.ROLL_BACK, reason)
     reason = "The program ended by an error of its own, and a restart may meet it again."

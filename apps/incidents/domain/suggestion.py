@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from apps.core.records import Candidate
-from apps.incidents.domain.faults import of_host
+from apps.incidents.domain.faults import of_host, own_blame
 from apps.incidents.domain.practice import Practice, practice_for
 from apps.incidents.domain.scene import Scene
 from apps.incidents.domain.weigh import UNKNOWN, Suspicion
@@ -128,9 +128,15 @@ def fault_of(case: Case) -> str:
     return suspects[0].fault_class if suspects else ""
 
 
+def blame_of(case: Case) -> str:
+    """Whom the first suspect's class blames, if a project added it; "" otherwise."""
+    return own_blame(case.scene.findings, fault_of(case))
+
+
 def exclude_of(case: Case) -> tuple[str, ...]:
     """The suspected hosts, when hardware is the cause; () otherwise."""
-    if case.name != "hardware" and not (case.name == "failure" and of_host(fault_of(case))):
+    failed = case.name == "failure" and of_host(fault_of(case), blame_of(case))
+    if case.name != "hardware" and not failed:
         return ()
     suspects = case.scene.incident.suspects
     named = [s.node for s in suspects if s.node and s.confidence >= 0.5]

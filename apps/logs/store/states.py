@@ -7,7 +7,6 @@ from dataclasses import fields
 
 from apps.core.sql import execute, query
 from apps.logs.domain.triage.ranks import RankState, SlotKey
-from apps.logs.models import RankLog
 
 _FIELDS = tuple(field.name for field in fields(RankState))
 _TYPES = {
@@ -57,9 +56,16 @@ def load_states(run_id: int, attempt: int, node: str) -> dict[SlotKey, RankState
     return {(state.node, state.slot): state for state in states}
 
 
-def state_of(row: RankLog) -> RankState:
-    """One row as the pure state."""
-    return RankState(**{name: getattr(row, name) for name in _FIELDS})
+def all_states(run_id: int, attempt: int, limit: int) -> list[RankState]:
+    """The processes of an attempt, by node and slot. Tuples, not objects: a job has thousands.
+
+    -- uses the primary key
+    """
+    sql = f"""
+        SELECT {", ".join(_FIELDS)} FROM logs_ranklog
+        WHERE run_id = %s AND attempt = %s ORDER BY node, slot LIMIT %s
+    """  # noqa: S608 - names of this module only
+    return [RankState(*row) for row in query(sql, [run_id, attempt, limit])]
 
 
 def save_states(run_id: int, attempt: int, states: Sequence[RankState]) -> None:

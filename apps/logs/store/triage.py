@@ -10,9 +10,9 @@ from apps.logs.domain.reading.segments import CONSOLE
 from apps.logs.domain.triage.assemble import SKEW_NS, EventRow
 from apps.logs.domain.triage.ranks import RankState
 from apps.logs.domain.triage.settle import TriageState
-from apps.logs.models import RankLog, Triage
+from apps.logs.models import Triage
 from apps.logs.store.reading import MAX_RANKS
-from apps.logs.store.states import state_of
+from apps.logs.store.states import all_states
 
 MAX_EVENTS = 10_000
 MAX_SAMPLED = 200_000
@@ -89,8 +89,7 @@ def look_again_ns(run_id: int, attempt: int) -> int | None:
 
 def rank_states(run_id: int, attempt: int) -> list[RankState]:
     """All processes of an attempt. -- uses the primary key"""
-    rows = RankLog.objects.filter(run_id=run_id, attempt=attempt).order_by("node", "slot")
-    return [state_of(row) for row in rows[:MAX_RANKS]]
+    return all_states(run_id, attempt, MAX_RANKS)
 
 
 def event_rows(

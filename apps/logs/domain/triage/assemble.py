@@ -117,12 +117,13 @@ class _Builder:
 
     def take(self, rows: Sequence[EventRow], taxonomy: Taxonomy) -> None:
         """Sort the rows by whom they belong to."""
+        label = taxonomy.label
         for row in sorted(rows, key=lambda r: (r.node, r.source, r.seq)):
             spot = Spot(row.node, row.source, row.seq, row.rank, self.skews.get(row.node, 0))
             time_ns = row.time_ns - spot.skew_ns
             if self.is_old(row, time_ns) or (row.channel == TEE and row.node in self.with_files):
                 continue
-            fault = _fault_of(row, taxonomy)
+            fault = _fault_of(row, taxonomy, label)
             event = Event(time_ns, row.source, row.seq, row.severity, row.message, fault, spot)
             slot = slot_of(row.local_rank, row.rank)
             if slot is not None:
@@ -199,9 +200,9 @@ class _Builder:
                 state.rank = named.get((state.node, state.local_rank))
 
 
-def _fault_of(row: EventRow, taxonomy: Taxonomy) -> FaultClass | None:
+def _fault_of(row: EventRow, taxonomy: Taxonomy, label: str) -> FaultClass | None:
     """As it was stored with the line, unless the classes have changed since."""
-    if row.taxonomy != taxonomy.label:
+    if row.taxonomy != label:
         return taxonomy.classify(row.message)
     return None if row.fault is None else taxonomy.classes.get(row.fault)
 

@@ -25,6 +25,11 @@ class FaultClass:
     regexes: tuple[re.Pattern[str], ...]
     severity: int = 0
 
+    @property
+    def of_project(self) -> bool:
+        """Whether a project added it."""
+        return self.severity > 0
+
 
 UNKNOWN = FaultClass(
     id="unknown",

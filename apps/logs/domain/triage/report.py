@@ -92,6 +92,7 @@ def facts_of(verdict: Verdict, *, settled: bool) -> dict[str, Any]:
         "fault_title": verdict.fault.title,
         "layer": verdict.fault.layer,
         "blame": verdict.fault.blame,
+        "of_project": verdict.fault.of_project,
         "action": verdict.fault.action,
         "confidence": verdict.confidence,
         "confidence_word": confidence_word(verdict.confidence),

@@ -15,6 +15,7 @@ from apps.nodes.domain.conditions import Look
 ENDPOINT = "nodes"
 MAX_READINGS = 20_000
 """Of one body: the writer takes it in a few hundred milliseconds."""
+MAX_LOOKS = 2_000
 MAX_REMEMBERED = 200_000
 
 
@@ -53,7 +54,7 @@ def _parts(looks: Sequence[Look]) -> Iterator[list[Look]]:
     part: list[Look] = []
     size = 0
     for look in looks:
-        if part and size + len(look.readings) > MAX_READINGS:
+        if part and (len(part) >= MAX_LOOKS or size + len(look.readings) > MAX_READINGS):
             yield part
             part, size = [], 0
         part.append(look)

@@ -18,6 +18,7 @@ from apps.nodes.domain.conditions import Mode, Reading
 from apps.nodes.domain.xids import xid
 
 Labels = Mapping[str, str]
+MAX_NS: Final = 2**62
 DCGM, NODE, UP = "dcgm-exporter", "node-exporter", "prometheus"
 BLANK_FROM: Final = 2_147_483_632.0
 """DCGM writes "not supported" as a number near the largest of its type, 2**31 - 16 and up."""
@@ -174,12 +175,12 @@ INSTEAD: Final = {
 
 
 def reading(name: str, watched: Watched, labels: Labels, value: float) -> Reading:
-    """One sample of a metric that is in the table."""
+    """One sample of a metric that is in the table. When a machine started its mark says itself."""
     device = watched.device(labels)
-    parts = (name, watched.kind, device or "")
     number = watched.mode is not Mode.STATE
+    started = watched.mode is Mode.MARK and 0 < value * 1e9 <= MAX_NS
     return Reading(
-        name=" ".join(filter(None, parts)),
+        name=f"{name} {watched.kind} {device}" if device else f"{name} {watched.kind}",
         kind=watched.kind,
         level=watched.level if number or watched.bad(value) else "",
         message=watched.words,
@@ -188,6 +189,8 @@ def reading(name: str, watched: Watched, labels: Labels, value: float) -> Readin
         value=value if number else 0.0,
         near=not number and watched.near(value),
         least=watched.least,
+        time_ns=int(value * 1e9) if started else None,
+        raw=f"{name} {value:g}" if number else "",
     )
 
 

@@ -14,7 +14,8 @@ from apps.ingest import frames
 from apps.nodes.domain.conditions import Look, Mode, Reading
 
 MAX_EVENTS = 10_000
-MAX_READINGS = 100_000
+MAX_LOOKS = MAX_READINGS = 200_000
+"""Of a body; what a door takes (4 MiB) holds fewer."""
 MAX_RAW = 2_048
 """Characters of an event's own words that are kept."""
 MAX_MESSAGE = 1_000
@@ -59,7 +60,7 @@ class _Look(msgspec.Struct, frozen=True):
 class _Body(msgspec.Struct, frozen=True):
     events: Annotated[list[_Event], msgspec.Meta(max_length=MAX_EVENTS)]
     left_out: dict[str, frames.Whole] = {}
-    looks: Annotated[list[_Look], msgspec.Meta(max_length=MAX_EVENTS)] = []
+    looks: Annotated[list[_Look], msgspec.Meta(max_length=MAX_LOOKS)] = []
 
 
 @dataclass(frozen=True, slots=True)

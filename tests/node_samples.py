@@ -32,6 +32,8 @@ SAMPLES = {
     "nvidia-smi.csv": "nvidia-smi",
     "nvidia-smi-pages.txt": "nvidia-smi",
     "nvidia-smi-nvlink.txt": "nvidia-smi",
+    "superbench-diagnosis.jsonl": "superbench",
+    "superbench-monitor.jsonl": "superbench",
     "slurm-nodes.txt": "slurm",
     "slurm-nodes.json": "slurm",
     "slurm-jobs.txt": "slurm",

@@ -19,6 +19,7 @@ NAMES: Final = {
     "kubernetes": "Kubernetes",
     "metrics": "Prometheus text",
     "nvidia-smi": "nvidia-smi",
+    "superbench": "SuperBench",
     "slurm": "Slurm",
 }
 """Door -> its name for people."""

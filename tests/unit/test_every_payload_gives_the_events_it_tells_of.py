@@ -1,15 +1,19 @@
 """The doors of node events: a table of our samples, and every mutation of them."""
 
+import json
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apps.core.errors import BadPayload
+from apps.ingest.kubernetes.meaning import CONDITIONS, REASONS
 from apps.ingest.nodes.parse import LEFT_OUT
 from apps.ingest.nodes.views import DOORS
+from apps.nodes.domain import linktext
 from tests.node_samples import FOLDER, SAMPLES, heard, said, sender_for
 
 LATER = 3_600
@@ -64,6 +68,8 @@ TOLD = {
     "nvidia-smi-pages.txt": [
         "gpu-a01 +0 ecc error 0000:04:00", "gpu-a01 +0 ecc warning 0000:05:00",
     ],
+    "superbench-diagnosis.jsonl": [f"gpu-a02 +{LATER} benchmark error"],
+    "superbench-monitor.jsonl": ["gpu-a01 +0 thermal warning GPU 1", "gpu-a01 +1 ecc info GPU 0"],
     "nvidia-smi-nvlink.txt": [
         f"gpu-a01 +{LATER} nvlink error GPU-11aa22bb-0000-1111-2222-333344445555",
         f"gpu-a01 +{LATER} nvlink error GPU-11aa22bb-0000-1111-2222-333344446666",
@@ -82,6 +88,7 @@ TOLD = {
     ],
 }  # fmt: skip
 LEFT = {
+    "superbench-monitor.jsonl": {"superbench_lines_unread": 1},
     "alertmanager.json": {"alerts_without_node": 1, "alerts_cut": 1},
     "dcgm.prom": {"metric_lines_unread": 1},
     "fabricmanager.log": {"fabricmanager_lines_unread": 1},
@@ -170,6 +177,8 @@ PAYLOADS = Path(os.environ.get("LASTGOOD_PAYLOADS") or "/nonexistent")
         ("nvidia-smi-nvlink-status*", "nvidia-smi", set()),
         ("nvidia-smi-q-retired*", "nvidia-smi", {"ecc"}),
         ("nvidia-smi-query-gpu*", "nvidia-smi", {"thermal", "ecc", "gpu"}),
+        ("superbench-diagnosis*", "superbench", {"benchmark"}),
+        ("superbench-monitor*", "superbench", set()),
         ("sacct-invalid*", "slurm", {"job_failed"}),
         ("sacct-parsable2*", "slurm", set()),
         ("scontrol-show-node*", "slurm", {"drained", "node_not_responding"}),
@@ -187,3 +196,17 @@ def test_payloads_of_others_tell(pattern, door, kinds):
     for path in paths:
         events, _ = heard(door, path.read_bytes())
         assert {event.kind for event in events} == kinds
+
+
+@pytest.mark.skipif(not PAYLOADS.is_dir(), reason="LASTGOOD_PAYLOADS names no folder")
+@pytest.mark.parametrize("pattern", ["ib_*", "nccl-tests-*"])
+def test_link_tests_of_others_are_read(pattern):
+    for path in PAYLOADS.glob(pattern):
+        assert np.nanmax(linktext.read(path.read_bytes(), ("a", "b")).matrix) > 100
+
+
+@pytest.mark.skipif(not PAYLOADS.is_dir(), reason="LASTGOOD_PAYLOADS names no folder")
+def test_rules_of_a_problem_detector_have_kinds():
+    rules = [json.loads(path.read_bytes()) for path in PAYLOADS.glob("npd-*.json")]
+    assert {one["type"] for said in rules for one in said["conditions"]} <= set(CONDITIONS)
+    assert {one["reason"] for said in rules for one in said["rules"]} <= set(REASONS)

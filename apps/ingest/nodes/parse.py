@@ -102,7 +102,7 @@ LEFT_OUT = frozenset({
     "gpud_times_unread", "kubernetes_events_without_node", "kubernetes_objects_unread",
     "metric_lines_unread", "metrics_without_node", "nvidia_smi_lines_unread", "readings_late",
     "sel_lines_unread", "sel_without_time", "slurm_job_nodes_cut", "slurm_lines_unread",
-    "slurm_objects_unread", "slurm_partitions",
+    "slurm_objects_unread", "slurm_partitions", "superbench_lines_unread",
 })  # fmt: skip
 """Counters that a body may raise; any other would be a sender's invention."""
 

@@ -29,6 +29,7 @@ from apps.ingest.nodes import heard
 from apps.ingest.nodes.parse import NodeBatch, Sender, pack
 from apps.ingest.nvidia_smi.parse import parse as parse_nvidia_smi
 from apps.ingest.slurm.parse import parse as parse_slurm
+from apps.ingest.superbench.parse import parse as parse_superbench
 from apps.ingest.views import View, accept_body, body_of, door, encoding_of
 
 ENDPOINT = "nodes"
@@ -59,6 +60,7 @@ DOORS: dict[str, Parser] = {
     "fabricmanager": parse_fabricmanager,
     "nvidia-smi": parse_nvidia_smi,
     "slurm": parse_slurm,
+    "superbench": parse_superbench,
 }
 """Last part of the address -> what reads the body."""
 

@@ -31,6 +31,7 @@ from apps.api.renderer import StrictJson, StrictParser
 from apps.api.retention import router as retention
 from apps.api.runs import router as runs
 from apps.api.siblings import router as siblings
+from apps.api.signals import router as signals
 from apps.api.stops import router as stops
 from apps.api.storage import router as storage
 from apps.api.suites import router as suites
@@ -88,6 +89,7 @@ api.add_router("", patterns, tags=["logs"])
 api.add_router("", planned, tags=["planned changes"])
 api.add_router("", retention, tags=["checkpoints"])
 api.add_router("", siblings, tags=["siblings"])
+api.add_router("", signals, tags=["detectors"])
 api.add_router("", stops, tags=["stop"])
 api.add_router("", storage, tags=["storage"])
 api.add_router("", ingest, tags=["ingest"])

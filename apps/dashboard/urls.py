@@ -35,6 +35,7 @@ from apps.dashboard import (
     views_run,
     views_search,
     views_siblings,
+    views_signals,
     views_stop,
     views_storage,
     views_styleguide,
@@ -95,6 +96,7 @@ urlpatterns = [
     path("storage/<int:number>/remove/", views_storage.remove, name="storage_remove"),
     path("projects/<path:project>/names/", views_names.names, name="names"),
     path("projects/<path:project>/detectors/", views_detectors.detectors, name="detectors"),
+    path("projects/<path:project>/rank-signals/", views_signals.signals, name="signals"),
     path(
         "projects/<path:project>/fault-classes/",
         views_faultclasses.fault_classes,

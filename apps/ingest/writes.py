@@ -13,6 +13,7 @@ from apps.checkpoints.services import record as record_checkpoints
 from apps.core.errors import AppError, BadPayload
 from apps.core.grid import job_of, names_of, steps_of, times_of
 from apps.core.records import CheckpointSeen, MetricRow
+from apps.ingest import signalling
 from apps.ingest.checkpoints.parse import CheckpointBatch
 from apps.ingest.checkpoints.said import add_said, take
 from apps.ingest.envelope import Envelope
@@ -161,7 +162,8 @@ def write_logs(envelope: Envelope, batch: LogBatch) -> Written:
     run_id, seen = envelope.run_id, [segment.seen_ns for segment, _ in batch.segments]
     at_ns = min(seen, default=envelope.received_ns - batch.time_shift_ns) + batch.time_shift_ns
     attempt = runs.settle_attempt(run_id, batch.attempt, at_ns).number
-    parsed = _parse(run_id, attempt, batch)
+    own = signalling.rules_of_run(run_id).parsed
+    parsed = signalling.with_signals(_parse(run_id, attempt, batch), own)
     done = logs.write_lines(run_id, attempt, batch.node, parsed, batch_id=envelope.batch_id)
     told = add_told(run_id, attempt, done)
     note_ranks(run_id, attempt, batch.node, parsed)

@@ -213,3 +213,13 @@ class Glance(models.Model):
     nonfinite = models.IntegerField()
     tokens_s = models.FloatField(null=True)
     usual_tokens_s = models.FloatField(null=True)
+
+
+class ProjectSignals(models.Model):
+    """The patterns of a project for numbers in the log lines of ranks. patterns: list of texts."""
+
+    project = models.CharField(primary_key=True, max_length=200)
+    patterns = models.JSONField()
+    version = models.IntegerField()
+    changed_at_ns = models.BigIntegerField()
+    changed_by = models.CharField(max_length=200)

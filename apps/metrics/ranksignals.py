@@ -24,12 +24,13 @@ log = logging.getLogger(__name__)
 def signals_of(look: Look) -> list[RankSignal]:
     """The per-rank series of a run that are compared, but for the loss."""
     losses = {*local_losses(look.names.rank_keys), look.roles.rank_loss}
-    return judged(name for name in look.names.rank_keys if name not in losses)
+    names = [name for name in look.names.rank_keys if name not in losses]
+    return judged(names, store.signal_rules_of_run(look.run_id).meanings) if names else []
 
 
 def watch(look: Look, first: int, last: int | None) -> list[Finding]:
     """Judges the logged steps with news, in the caller's transaction; no statement for a run whose
-    ranks log only their loss, else six, whatever the number of ranks and series."""
+    ranks log only their loss, else seven, whatever the number of ranks and series."""
     signals = signals_of(look)
     if not signals:
         return []

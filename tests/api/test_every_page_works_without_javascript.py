@@ -28,6 +28,7 @@ PAGES = [
     "/runs/boom/logs/ranks/?q=rank:0-3&sort=silent",
     "/runs/boom/logs/patterns/",
     "/runs/boom/ranks/",
+    "/projects/-/rank-signals/",
     "/runs/boom/logs/patterns/?show=new&level=error&rank=0-3&page=2",
     "/runs/boom/checkpoints/",
     "/runs/boom/retention/",

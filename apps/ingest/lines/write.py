@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from apps.core.errors import AppError
+from apps.ingest import signalling
 from apps.ingest.checkpoints.said import add_said
 from apps.ingest.entries import EntryBatch, Group, Place, source_name
 from apps.ingest.envelope import Envelope
@@ -91,6 +92,7 @@ def _write_node(
     run_id, place = envelope.run_id, node or None
     parsed = _parsed(envelope, attempt, node, groups, counts)
     placed = [_placed(segment, group.place) for segment, group in zip(parsed, groups, strict=True)]
+    placed = signalling.with_signals(placed, signalling.rules_of_run(run_id).parsed)
     done = logs.write_lines(run_id, attempt, place, placed, batch_id=envelope.batch_id)
     told = add_told(run_id, attempt, done)
     note_ranks(run_id, attempt, place, placed)

@@ -54,6 +54,11 @@ from apps.metrics.store.siblings import (
     save_siblings,
     siblings_of,
 )
+from apps.metrics.store.signals import (
+    save_signal_rules,
+    signal_rules_of,
+    signal_rules_of_run,
+)
 from apps.metrics.store.write import write_rows
 
 __all__ = [
@@ -102,8 +107,11 @@ __all__ = [
     "save_glance",
     "save_naming",
     "save_siblings",
+    "save_signal_rules",
     "save_thresholds",
     "siblings_of",
+    "signal_rules_of",
+    "signal_rules_of_run",
     "stale_glances",
     "step_windows",
     "take_fresh",

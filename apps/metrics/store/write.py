@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from apps.core.records import MetricRow
 from apps.core.sql import copy_in, execute
-from apps.metrics.domain import blocks, packing, rank_signals, roles
+from apps.metrics.domain import blocks, packing, roles
 from apps.metrics.domain.demands import has_watched
 from apps.metrics.domain.packing import Packed
 from apps.metrics.records import WriteResult
@@ -70,7 +70,7 @@ def _copy(run_id: int, attempt: int, packed: Packed, source: str) -> blocks.Stat
 def _watched(packed: Packed) -> bool:
     """Whether a detector reads one of the columns, by its name."""
     if packed.ranked:
-        return bool(roles.local_losses(packed.names) or rank_signals.judged(packed.names))
+        return True  # by name, or because a pattern of the project says so
     return bool(roles.guess(packed.names).by_role())
 
 

@@ -265,7 +265,7 @@ def _lanes(scene: _Scene, told: Sequence[IncidentInfo]) -> list[dict[str, Any]]:
         found.append(
             lanes.order_lane(clock, orders, lambda number: reverse("order", args=[run.key, number]))
         )
-    return found
+    return [lanes.thinned(lane, scene.axis.start, scene.axis.end) for lane in found]
 
 
 def _scored(run_id: int) -> list[tuple[int, int, str, bool]]:

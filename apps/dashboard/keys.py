@@ -52,6 +52,13 @@ KEYS: tuple[KeyGroup, ...] = (
             Key(("+",), "zoom in"),
             Key(("-",), "zoom out"),
             Key(("0",), "show all"),
+            Key(("←",), "back along the axis"),
+            Key(("→",), "on along the axis"),
+            Key(("[",), "the event before"),
+            Key(("]",), "the next event"),
+            Key(("l",), "loss on a log axis"),
+            Key(("s",), "more smoothing, then none"),
+            Key((".",), "pin a series"),
         ),
     ),
 )

@@ -61,6 +61,37 @@ def lane(name: str, items: Sequence[dict[str, Any] | None]) -> dict[str, Any]:
     return {"name": name, "items": [item for item in items if item is not None]}
 
 
+SAID = 6
+MOST_MARKS = 240
+"""Of a lane in one answer; a browser draws fewer, each with the number of events that it stands
+for."""
+_WORST = ("critical", "warn", "ok", "run", "info", "old")
+
+
+def thinned(one: dict[str, Any], start: float, end: float) -> dict[str, Any]:
+    """The lane with what lies in [start, end] only. Beyond MOST_MARKS, marks that share a place
+    become the worst of them, with `n`: how many it stands for, and the words of the first ones."""
+    inside = [i for i in one["items"] if i.get("x2", i["x"]) >= start and i["x"] <= end]
+    marks = [item for item in inside if "x2" not in item]
+    if len(marks) <= MOST_MARKS:
+        return {**one, "items": inside}
+    places: dict[int, list[dict[str, Any]]] = {}
+    for item in marks:
+        place = int((item["x"] - start) / (end - start) * MOST_MARKS)
+        places.setdefault(place, []).append(item)
+    bars = [item for item in inside if "x2" in item]
+    return {**one, "items": [*bars, *map(_together, places.values())]}
+
+
+def _together(items: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    worst = min(items, key=lambda item: _WORST.index(item["tone"]))
+    if len(items) == 1:
+        return worst
+    told = [item["text"] for item in items[:SAID]]
+    more = [f"… {len(items) - SAID:,} more"] if len(items) > SAID else []
+    return {**worst, "text": "\n".join([*told, *more]), "n": len(items)}
+
+
 def nonfinite_lane(clock: Clock, keyed: dict[str, list[Curve]]) -> dict[str, Any]:
     """NaN and infinities of all shown series."""
     items = [

@@ -21,6 +21,12 @@ function mark(name) {
   requestAnimationFrame(() => setTimeout(() => { if (!performance.getEntriesByName(name).length) performance.mark(name); }));
 }
 
+/** Scripts run in order, and this one before Plotly: the data comes while Plotly is parsed. */
+const plotly = new Promise((done) => {
+  if (globalThis.Plotly || document.readyState === "complete") done();
+  else document.addEventListener("DOMContentLoaded", done, { once: true });
+});
+
 class Deck {
   constructor(root) {
     this.root = root;
@@ -110,6 +116,7 @@ class Deck {
     this.root.setAttribute("aria-busy", "true");
     try {
       const found = await this.get("charts");
+      await plotly;
       if (found) {
         const { layers } = this.data?.charts ?? {};
         this.data = { ...this.data, ...found };

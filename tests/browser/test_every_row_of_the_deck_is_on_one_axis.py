@@ -91,3 +91,35 @@ def test_nan_is_a_triangle_at_the_top_and_a_mark_in_its_lane(visit, site):
     top = page.locator("[data-chart=loss] .plot").bounding_box()["y"]
     triangle = page.locator("[data-chart=loss] .scatterlayer .point").first.bounding_box()
     assert triangle["y"] - top < 30
+
+
+def test_an_address_brings_back_all_that_was_chosen(visit, exploded):
+    asked = "?x=step&from=900&to=1100&smooth=0.9&log=loss&lines=layer 2|layer 5&hide=Node events"
+    page = visit().open_deck(f"/runs/lrbump/{asked}")
+    page.wait_for_selector("[data-chart=layers]:not([hidden])")
+    axis = page.evaluate("document.querySelector('[data-deck]').deck.data.axis")
+    assert (axis["start"], axis["end"]) == (900, 1100)
+    assert page.get_by_label("Smoothing").input_value() == "0.9"
+    assert page.locator("[data-chart=loss] [data-log]").get_attribute("aria-pressed") == "true"
+    assert page.locator("svg.lanes g[aria-label='Node events']").count() == 0
+    page.locator("[data-chart=layers]").scroll_into_view_if_needed()
+    page.wait_for_function(
+        "() => document.querySelectorAll('[data-chart=layers] .scatterlayer .trace').length === 2"
+    )
+    page.get_by_role("button", name="stop showing layer 5").click()
+    page.wait_for_url(lambda address: "layer+2" in address and "layer+5" not in address)
+
+
+def test_a_row_of_layers_becomes_a_line_and_a_chart_a_table(deck):
+    canvas = deck.locator("[data-heatmap] canvas")
+    canvas.scroll_into_view_if_needed()
+    canvas.click(position={"x": 300, "y": 40}, modifiers=["Shift"])
+    deck.wait_for_selector("[data-chart=layers]:not([hidden])")
+    deck.locator("[data-chart=loss] [data-table]").click()
+    table = deck.get_by_role("dialog", name="train/loss as a table")
+    assert table.locator("tbody tr").count() > 100
+    table.get_by_role("button", name="Close").click()
+    lanes = deck.evaluate(
+        "() => [...document.querySelectorAll('svg.lanes > g')].map((g) => g.innerHTML.split('<'))"
+    )
+    assert max(map(len, lanes)) <= 400  # A start and an end each.

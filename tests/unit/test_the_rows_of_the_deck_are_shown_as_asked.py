@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.dashboard import curves as cv
-from apps.dashboard import figures
+from apps.dashboard import figures, lanes
 from apps.dashboard.deck_ask import ask_of
 from apps.dashboard.other_runs import aligned, track
 
@@ -124,3 +124,15 @@ def test_a_senseless_address_is_no_error(said, name, value):
     for part in name.split("."):
         found = getattr(found, part)
     assert found == value
+
+
+@given(st.lists(st.floats(0, 100), max_size=900), st.integers(0, 899))
+def test_a_crowded_lane_counts_every_event_and_shows_the_worst(places, at):
+    items = [lanes.mark(x, "tick", "critical" if n == at else "ok", f"e{n}")
+             for n, x in enumerate(places)]  # fmt: skip
+    found = lanes.thinned(lanes.lane("Checkpoints", items), 10, 90)["items"]
+    inside = [item for item in items if 10 <= item["x"] <= 90]
+    assert sum(item.get("n", 1) for item in found) == len(inside)
+    assert len(found) <= lanes.MOST_MARKS + 1
+    critical = [item for item in inside if item["tone"] == "critical"]
+    assert len([item for item in found if item["tone"] == "critical"]) == len(critical)

@@ -120,7 +120,8 @@ class Visitor:
         self.page.goto("about:blank")
         self.page.goto(path)
         self.page.wait_for_selector("[data-drawn]", timeout=DRAWN_MS)
-        self.page.wait_for_function(f"({_MARK})('deck:usable') !== null", timeout=DRAWN_MS)
+        usable = "() => performance.getEntriesByName('deck:usable').length > 0"
+        self.page.wait_for_function(usable, timeout=DRAWN_MS)
         marks = {name: self.page.evaluate(_MARK, f"deck:{name}") for name in ("loss", "usable")}
         return {**marks, "paint": self.page.evaluate(_MARK, "first-contentful-paint") or 0.0}
 

@@ -16,6 +16,7 @@ from apps.core.http import json_response
 from apps.dashboard.access import actor, incident_in, may_operate, run_of
 from apps.dashboard.deck import deck
 from apps.dashboard.deck_ask import ask_of
+from apps.dashboard.log_ranks import squeezed
 from apps.dashboard.views import number
 from apps.metrics import store as metrics
 from apps.metrics.store import pins
@@ -37,6 +38,10 @@ def deck_data(request: HttpRequest, key: str) -> HttpResponse:
     if request.headers.get("If-None-Match") == tag:
         return HttpResponse(status=304, headers={"ETag": tag})
     response["ETag"] = tag
+    response["Vary"] = "Accept-Encoding"
+    if "gzip" in request.headers.get("Accept-Encoding", ""):
+        response.content = squeezed(response.content)
+        response["Content-Encoding"] = "gzip"
     return response
 
 

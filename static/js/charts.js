@@ -4,9 +4,18 @@ import { colour, pixels } from "./dom.js";
 
 const CONFIG = { displayModeBar: false, doubleClick: false, responsive: false, showTips: false };
 
+const known = new Map();
+document.addEventListener("lg:theme", () => known.clear());
+
+/** Asking for a colour makes the browser compute styles: once a theme is enough. */
+function hue(css) {
+  if (!known.has(css)) known.set(css, colour(css));
+  return known.get(css);
+}
+
 /** The figure with every "var(--x)" resolved. Arrays of numbers are passed through. */
 export function paint(value) {
-  if (typeof value === "string") return value.startsWith("var(") ? colour(value) : value;
+  if (typeof value === "string") return value.startsWith("var(") ? hue(value) : value;
   if (Array.isArray(value)) return typeof value[0] === "object" && value[0] ? value.map(paint) : value;
   if (value && typeof value === "object") {
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, key === "x" || key === "y" ? item : paint(item)]));
@@ -29,6 +38,11 @@ export function draw(node, figure, axis) {
   layout.xaxis.range = [axis.start, axis.end];
   layout.xaxis.tickvals = axis.ticks;
   return Plotly.react(node, data, layout, CONFIG);
+}
+
+/** Moves a row that is drawn to another part of the axis, without new data. */
+export function move(node, axis) {
+  return Plotly.relayout(node, { "xaxis.range": [axis.start, axis.end], "xaxis.tickvals": axis.ticks });
 }
 
 /** The value nearest to x of the traces with a role ("value": those that count), newest attempt first. */

@@ -94,11 +94,11 @@ class Deck {
   }
 
   /** The answer, null where nothing changed; throws what fetch throws. */
-  async get(part) {
+  async get(part, signal) {
     const url = this.ask(part).href;
     const tag = this.tags[part];
     const headers = tag?.url === url ? { "If-None-Match": tag.etag } : {};
-    const answer = await fetch(url, { signal: this.abort.signal, headers, credentials: "same-origin" });
+    const answer = await fetch(url, { signal, headers, credentials: "same-origin" });
     if (answer.status === 304) return null;
     if (answer.status !== 200) {
       this.say(`no new data: the server answered ${answer.status}`);
@@ -111,21 +111,22 @@ class Deck {
   /** Curves first; layers and log pulse, which cost more, after them, while live every few seconds. */
   async load({ live = false } = {}) {
     this.abort?.abort();
-    this.abort = new AbortController();
+    const { signal } = this.abort = new AbortController();
     const started = performance.now();
     this.root.setAttribute("aria-busy", "true");
     try {
-      const found = await this.get("charts");
+      const found = await this.get("charts", signal);
       await plotly;
       if (found) {
         const { layers } = this.data?.charts ?? {};
         this.data = { ...this.data, ...found };
         if (layers) this.data.charts.layers = layers;
-        this.render();
+        await this.render();
       }
+      if (signal.aborted) return;
       this.root.dispatchEvent(new CustomEvent("lg:fine"));
       if (!live || performance.now() - this.moreEnd > MORE_GAP_MS) {
-        const more = await this.get("more");
+        const more = await this.get("more", signal);
         if (more && this.data) {
           Object.assign(this.data, { heatmap: more.heatmap, pulse: more.pulse });
           if (more.layers) this.data.charts.layers = more.layers; else delete this.data.charts.layers;
@@ -150,18 +151,24 @@ class Deck {
     node.hidden = !text;
   }
 
-  render() {
+  async render() {
     if (!this.data) return;
     this.say(this.data.note ?? "");
-    this.rows.render();
+    const rows = this.rows.render();
     mark("deck:loss");
     this.view.render();
+    this.renderAround();
+    if (!await rows) return;
+    this.root.dispatchEvent(new CustomEvent("lg:drawn", { bubbles: true }));
+    this.root.dataset.drawn = "true";
+  }
+
+  /** All that is on the axis but the charts. */
+  renderAround() {
     this.renderLanes();
     this.renderMore();
     for (const ruler of this.root.querySelectorAll("svg.ruler")) drawRuler(ruler, this.data.axis, (x) => this.tick(x));
     this.overlays();
-    this.root.dispatchEvent(new CustomEvent("lg:drawn", { bubbles: true }));
-    this.root.dataset.drawn = "true";
   }
 
   renderLanes() {
@@ -249,7 +256,8 @@ class Deck {
     this.range = range;
     if (range && this.data) {
       this.data.axis = { ...this.data.axis, start: range[0], end: range[1] };
-      this.render();
+      this.rows.move();
+      this.renderAround();
     }
     this.address();
     clearTimeout(this.zooming);

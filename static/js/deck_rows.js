@@ -1,25 +1,22 @@
 /* The charts of the deck: drawn where they are near the window, at most MOST of them alive. */
-import { draw, exportPng, onZoom } from "./charts.js";
+import { draw, exportPng, move, onZoom } from "./charts.js";
 import { number } from "./dom.js";
 import { openTable } from "./deck_table.js";
 
 const MOST = 6;
-const NEAR = "300px 0px";
+const NEAR_PX = 300;
 
 export class Rows {
   constructor(deck) {
     this.deck = deck;
     this.near = new Set();
     this.alive = new Set();
-    this.watch = new IntersectionObserver((entries) => this.moved(entries), { rootMargin: NEAR });
+    this.watch = new IntersectionObserver((entries) => this.moved(entries), { rootMargin: `${NEAR_PX}px 0px` });
     for (const row of deck.root.querySelectorAll("[data-chart]")) this.add(row);
     deck.root.addEventListener("click", (event) => this.click(event));
   }
 
-  add(row) {
-    this.watch.observe(row);
-    if (row.dataset.chart === "loss") this.near.add(row);
-  }
+  add(row) { this.watch.observe(row); }
 
   all() { return [...this.deck.root.querySelectorAll("[data-chart]")]; }
 
@@ -47,16 +44,37 @@ export class Rows {
     }
   }
 
-  /** Draws what is near the window. only: names of the rows that may have changed. */
-  render(only = null) {
+  /** Draws what is near the window, a row a task, so that the page stays alive between them. Ends
+      when all is drawn, or false when a newer call took over. only: rows that may have changed. */
+  async render(only = null) {
+    const turn = only ? this.turn : (this.turn = {});
     if (!only) this.pinned();
+    const due = [];
     for (const row of this.all().filter((one) => !only || only.includes(one.dataset.chart))) {
       const chart = this.deck.data.charts[row.dataset.chart];
       row.hidden = !chart;
       if (!chart) continue;
       this.words(row, chart);
-      if (this.near.has(row)) this.draw(row); else row.drawn = null;
+      if (isNear(row)) due.push(row); else row.drawn = null;
     }
+    return this.inTurn(due, turn, (row) => this.draw(row));
+  }
+
+  /** Moves what is drawn to the present axis; what is far is drawn when it comes near. */
+  async move() {
+    const turn = this.turn = {};
+    const due = this.shown().filter((row) => row.wired && isNear(row));
+    for (const row of this.shown()) if (!due.includes(row)) row.drawn = null;
+    return this.inTurn(due, turn, (row) => move(row.querySelector(".plot"), this.deck.data.axis));
+  }
+
+  async inTurn(rows, turn, work) {
+    for (const row of rows) {
+      if (this.turn !== turn) return false;
+      work(row);
+      await new Promise((done) => setTimeout(done));
+    }
+    return this.turn === turn;
   }
 
   /** A row for each pinned series, made when it first comes. */
@@ -120,6 +138,12 @@ export class Rows {
     if ("png" in button.dataset) exportPng(row.querySelector(".plot"), chart, (x) => this.deck.tick(x));
     if ("table" in button.dataset) openTable(chart.name, chart.caption, ...pointsOf(chart, this.deck.kind));
   }
+}
+
+/** Asked anew, as the observer tells of a row that was hidden only a frame later. */
+function isNear(row) {
+  const { top, bottom } = row.getBoundingClientRect();
+  return bottom > -NEAR_PX && top < innerHeight + NEAR_PX;
 }
 
 /** Heads and lines of the table of a chart: what is drawn of it. */

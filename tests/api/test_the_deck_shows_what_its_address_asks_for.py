@@ -1,5 +1,6 @@
 """deck.json of a run with layers, other runs beside it, and series that people pinned."""
 
+import gzip
 import math
 
 import pytest
@@ -66,6 +67,13 @@ def test_what_did_not_change_is_not_sent_again(reader, deep):
     assert reader.get(DECK, headers={"If-None-Match": tag}).status_code == 304
     answer = reader.get(DECK, {"smooth": "0.9"}, headers={"If-None-Match": tag})
     assert answer.status_code == 200
+
+
+def test_the_answer_is_packed_for_who_takes_that(reader, deep):
+    packed = reader.get(DECK, headers={"Accept-Encoding": "gzip"})
+    assert packed["Content-Encoding"] == "gzip"
+    assert gzip.decompress(packed.content) == reader.get(DECK).content
+    assert len(packed.content) * 3 < len(reader.get(DECK).content)
 
 
 def test_the_address_says_how_rows_are_drawn(reader, deep):

@@ -20,6 +20,7 @@ import orjson
 from django.conf import settings
 from django.contrib.auth.models import User
 
+from apps.core.errors import AppError
 from workers.benches import uifill, uipage
 from workers.benches.processes import child, free_port, processes, wait_until
 from workers.benches.report import BenchOptions, BenchReport
@@ -72,11 +73,11 @@ def run(options: BenchOptions) -> BenchReport:
     return _report(size, filled, seen)
 
 
-def _teller(port: int, size: Size, filled: Filled) -> Callable[[], None]:
-    """A function that sends the next row of the newest attempt."""
+def _teller(port: int, size: Size, filled: Filled) -> Callable[[], int]:
+    """A function that sends the next row of the newest attempt, and gives its step."""
     steps = iter(range(filled.next_step, 1 << 62))
 
-    def tell() -> None:
+    def tell() -> int:
         step = next(steps)
         row = uifill.values(size, np.asarray([step]))[0]
         told = dict(zip(filled.names, map(float, row), strict=True))
@@ -87,7 +88,8 @@ def _teller(port: int, size: Size, filled: Filled) -> Callable[[], None]:
         said = post(link, f"/api/v1/runs/{uifill.RUN}/metrics", orjson.dumps(body), headers)
         link.close()
         if said:
-            raise RuntimeError(said)
+            raise AppError(said)
+        return step
 
     return tell
 

@@ -29,6 +29,7 @@ _MARK = "name => performance.getEntriesByName(name).at(-1)?.startTime ?? null"
 _COUNT = """
 () => { bench.draws = 0; document.addEventListener("lg:drawn", () => { bench.draws += 1; }); }
 """
+_REACHED = "last => document.querySelector('[data-deck]').deck.data.step >= last"
 _ZOOM = """([a, b]) => new Promise((done) => {
   const deck = document.querySelector("[data-deck]").deck;
   const { start, end } = deck.data.axis;
@@ -146,7 +147,7 @@ class Visitor:
 
 
 def visit(
-    visitor: Visitor, path: str, *, times: int, tell: Callable[[], None], updates: int
+    visitor: Visitor, path: str, *, times: int, tell: Callable[[], int], updates: int
 ) -> Seen:
     """Opens the deck cold several times, zooms, then watches it while rows come once a second."""
     loads = [visitor.open_cold(path) for _ in range(times)]
@@ -168,7 +169,7 @@ def visit(
     return seen
 
 
-def _watch(visitor: Visitor, tell: Callable[[], None], updates: int) -> dict[str, float]:
+def _watch(visitor: Visitor, tell: Callable[[], int], updates: int) -> dict[str, float]:
     """Per update: work of the page, bytes and draws, while `tell` sends a row a second."""
     page = visitor.page
     page.wait_for_timeout(2_000)
@@ -176,11 +177,11 @@ def _watch(visitor: Visitor, tell: Callable[[], None], updates: int) -> dict[str
         "bench.draws = 0; document.addEventListener('lg:drawn', () => { bench.draws += 1; })"
     )
     visitor.bytes_of.clear()
-    busy_s, began = visitor.busy_s(), time.monotonic()
+    busy_s, began, last = visitor.busy_s(), time.monotonic(), 0
     for _ in range(updates):
-        tell()
+        last = tell()
         page.wait_for_timeout(1_000)
-    page.wait_for_timeout(1_500)
+    page.wait_for_function(_REACHED, arg=last, timeout=DRAWN_MS)
     took_s, draws = time.monotonic() - began, page.evaluate("bench.draws")
     return {
         "updates": updates,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -111,12 +112,18 @@ def _of_change(change: ChangeInfo) -> Line:
 
 def _of_part(part: Part, swapped: Iterable[Handed]) -> Line:
     ranks = f"{many(len(part.ranks), 'rank')}: {spans(part.ranks)}"
-    gpus = f"; {', '.join(part.devices)}" if part.devices else ""
+    gpus = f"; {_counted(part.devices)}" if part.devices else ""
     own = [h for h in swapped if (h.run_id, h.attempt) == (part.run_id, part.attempt)]
     text = "; ".join([f"{ranks}{gpus}", *map(handing, own)])
     title = f"{part.run}, attempt {part.attempt}: {part.state}"
     tone = "warn" if part.failed else "run"
     return Line(part.started_ns, "attempt", tone, title, text, run=part.run, attempt=part.attempt)
+
+
+def _counted(devices: Iterable[str]) -> str:
+    """ "8 x NVIDIA H200", or each by its own name."""
+    found = Counter(devices)
+    return ", ".join(f"{n} x {name}" if n > 1 else name for name, n in found.items())
 
 
 def handing(one: Handed) -> str:

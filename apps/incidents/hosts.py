@@ -23,7 +23,7 @@ LIVE_NS = DAY_NS
 """A run that has not ended is taken to run for so long after it was heard of."""
 SHOWN_INCIDENTS = 3
 SHOWN_GROUPS = 40
-_NOBODY = Attendance(0, 0)
+_NOBODY = Attendance()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +51,19 @@ class HostRow:
 
 
 def rows(asked: HostQuery, now: int | None = None) -> list[HostRow]:
-    """A page of hosts, the most urgent first. Seven statements, whatever the number of hosts."""
+    """A page of hosts, the most urgent first. Six statements, whatever the number of hosts."""
     return beside(hosts_store.list_hosts(asked), now_ns() if now is None else now)
 
 
 def beside(hosts: Sequence[HostInfo], now: int) -> list[HostRow]:
-    """The same of hosts that are known already. Six statements."""
+    """The same of hosts that are known already. Five statements."""
     names = [host.name for host in hosts]
     since_ns = now - WINDOW_D * DAY_NS
     took_part = parts.attendance(names, since_ns)
     running = parts.running(names, now - LIVE_NS)
     blamed = blames.blamed_lately(names, since_ns)
     events = hosts_store.open_events(names, now - OPEN_NS)
-    heard = _heard(names, running)
+    heard = _heard(names, took_part, running)
     return [
         HostRow(
             host=host,
@@ -78,10 +78,15 @@ def beside(hosts: Sequence[HostInfo], now: int) -> list[HostRow]:
     ]
 
 
-def _heard(names: Sequence[str], running: Mapping[str, Sequence[Running]]) -> dict[str, int]:
+def _heard(
+    names: Sequence[str],
+    took_part: Mapping[str, Attendance],
+    running: Mapping[str, Sequence[Running]],
+) -> dict[str, int | None]:
     """A host that runs counts by its own lines, where it logs any: its job may go on without it."""
     now = {(one.run_id, one.attempt) for found in running.values() for one in found}
-    return parts.last_heard(names) | hosts_heard(now, names)
+    by_attempt = {name: one.last_ns for name, one in took_part.items()}
+    return {**by_attempt, **hosts_heard(now, names)}
 
 
 def _record(blamed: Sequence[Blamed], took_part: Attendance) -> Record:

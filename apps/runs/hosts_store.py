@@ -40,10 +40,12 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Attendance:
-    """How many attempts and runs since a time a host took part in."""
+    """How many attempts and runs since a time a host took part in. last_ns: when one of all its
+    attempts was heard of last, None if it never took part in one."""
 
-    attempts: int
-    runs: int
+    attempts: int = 0
+    runs: int = 0
+    last_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +78,18 @@ class Handed:
 
 
 def attendance(nodes: Collection[str], since_ns: int) -> dict[str, Attendance]:
-    """node -> what it took part in, of attempts heard of since a time. -- uses ix_placement_node"""
+    """node -> what it took part in, of the hosts that ever did. -- uses ix_placement_node"""
     sql = """
-        SELECT d.node, count(*), count(DISTINCT d.run_id)
+        SELECT d.node,
+               count(*) FILTER (WHERE greatest(a.started_ns, a.last_ns) >= %s),
+               count(DISTINCT d.run_id) FILTER (WHERE greatest(a.started_ns, a.last_ns) >= %s),
+               max(greatest(a.started_ns, a.last_ns))
           FROM (SELECT DISTINCT node, run_id, attempt FROM runs_placement WHERE node = ANY(%s)) d
           JOIN runs_attempt a ON a.run_id = d.run_id AND a.number = d.attempt
-         WHERE greatest(a.started_ns, a.last_ns) >= %s
          GROUP BY d.node
     """
-    return {node: Attendance(*told) for node, *told in query(sql, [list(nodes), since_ns])}
+    rows = query(sql, [since_ns, since_ns, list(nodes)])
+    return {node: Attendance(*told) for node, *told in rows}
 
 
 def running(nodes: Collection[str], heard_since_ns: int) -> dict[str, list[Running]]:
@@ -117,17 +122,6 @@ def hosts_of_attempt(run_id: int, attempt: int) -> list[str]:
         SELECT DISTINCT node FROM runs_placement WHERE run_id = %s AND attempt = %s ORDER BY node
     """
     return [node for (node,) in query(sql, [run_id, attempt])]
-
-
-def last_heard(nodes: Collection[str]) -> dict[str, int]:
-    """node -> when an attempt that it took part in was last heard of. -- uses ix_placement_node"""
-    sql = """
-        SELECT d.node, max(coalesce(a.last_ns, a.started_ns))
-          FROM (SELECT DISTINCT node, run_id, attempt FROM runs_placement WHERE node = ANY(%s)) d
-          JOIN runs_attempt a ON a.run_id = d.run_id AND a.number = d.attempt
-         GROUP BY d.node
-    """
-    return dict(query(sql, [list(nodes)]))
 
 
 def parts(node: str, before_ns: int, limit: int) -> list[Part]:

@@ -95,7 +95,6 @@ CASES = [
     (nodes.loud_events, (["node-1"], 0, 9), ["nodes_nodeeventrow_pkey"]),
     (nodes.latest_events, ("node-1", 9, 9), ["nodes_nodeeventrow_pkey"]),
     (run_hosts.attendance, (["node-7"], 0), ["ix_placement_node", "runs_attempt_pkey"]),
-    (run_hosts.last_heard, (["node-7"],), ["ix_placement_node", "runs_attempt_pkey"]),
     (run_hosts.parts, ("node-7", 9, 9), ["ix_placement_node"]),
     (run_hosts.hosts_of_attempt, (7, 0), ["runs_placement_pkey"]),
     (run_hosts.ranks_by_host, (7, [0]), ["runs_placement_pkey"]),

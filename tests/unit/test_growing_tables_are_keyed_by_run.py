@@ -9,11 +9,11 @@ SMALL = {
     "Run", "ProjectNames", "ProjectPolicy", "Node", "ApiToken", "LoginLink", "Channel", "Rule",
     "LeftRule", "LabelRules", "SeenLabels", "Refusal", "KeepRule", "Note", "OrdinaryTemplate",
     "Watch", "Habits", "Pulse", "EvaluationSuite", "StorageRoot", "RetentionRule",
-    "LauncherBinding", "ProjectRules", "FaultClasses",
+    "LauncherBinding", "ProjectRules", "FaultClasses", "LinkTest",
 }  # fmt: skip
 """One row (or a fixed number) a run, project, node, token or person, or what a whole project has in
 common: these do not grow with the data."""
-OF_NODES = {"NodeEventRow", "NodeChange"}
+OF_NODES = {"NodeEventRow", "NodeChange", "NodeConditionRow"}
 """What happens to nodes belongs to no run: the key starts with the node."""
 
 

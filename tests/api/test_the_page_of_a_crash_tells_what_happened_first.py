@@ -88,3 +88,12 @@ def test_a_host_that_was_heard_of_is_not_called_silent(operator, crashed):
     long_before_ns = finding.onset_time_ns - 180 * MINUTE_NS
     nodes.record([NodeEvent("gpu-b02", long_before_ns, "thermal", "warning", "hot")])
     assert "its newest event is 3 h 00 min before the failure" in words(section(operator, incident))
+
+
+def test_the_post_mortem_says_the_same(operator, crashed):
+    incident, _ = crashed("exc_r6")
+    text = operator.get(f"/incidents/{incident.id}/export.md").content.decode()
+    told = text.partition("## What happened first")[2].partition("\n## ")[0]
+    assert "- Rank 6 on gpu-b02 failed first: DataLoader worker died" in told
+    assert "- not to blame: torchrun on gpu-a01 names rank 3" in told
+    assert "| initiating | rank 6 on gpu-b02 | RuntimeError: DataLoader worker" in told

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -87,6 +87,7 @@ def markdown(account: Account, now_ns: int, plots: Sequence[Plot] = ()) -> str:
     parts = (
         _summary(account, now_ns),
         _impact(account),
+        _crash(account),
         _times(account),
         _plots(plots),
         _timeline(account),
@@ -198,6 +199,32 @@ def _impact(account: Account) -> list[str]:
     if not account.orders:
         lines.append("- no rollback was ordered")
     return _section("Impact", lines)
+
+
+def _crash(account: Account) -> list[str]:
+    """How a job died, as its page says it; nothing if it did not."""
+    told = [f for f in account.findings if f.facts.get("course")]
+    if not told:
+        return []
+    said, course = told[0].facts, told[0].facts["course"]
+    lines = [
+        f"- {plain(course['first'])}",
+        f"- class: {plain(said['fault_title'])}, {said['confidence_word']} confidence",
+        f"- why: {plain(said['why'])}",
+    ]
+    named = (("clocks", "order"), ("not to blame", "innocent"), ("would decide it", "decide"))
+    lines += [f"- {name}: {plain(text)}" for name, key in named for text in course[key]]
+    quoted = [
+        f"| {utc(line['time_ns'])} | {line['part']} | {_said_by(line)} | {plain(line['text'])} |"
+        for line in course["lines"]
+    ]
+    table = ["", "| when | part | who | line |", "|---|---|---|---|", *quoted] if quoted else []
+    return _section("What happened first", [*lines, *table])
+
+
+def _said_by(line: Mapping[str, Any]) -> str:
+    rank = "" if line["rank"] is None else f"rank {line['rank']}"
+    return plain(" on ".join(part for part in (rank, line["node"]) if part) or "unknown")
 
 
 def _times(account: Account) -> list[str]:

@@ -16,6 +16,7 @@ from apps.core.records import Finding, NodeEvent
 from apps.core.words import duration
 from apps.dashboard.log_ask import OLDEST, moment
 from apps.incidents.domain.incident import IncidentInfo
+from apps.ingest.nodes.status import statuses
 from apps.logs import search
 from apps.logs.domain.query.cursor import pack_cursor
 from apps.logs.domain.query.paging import file_key
@@ -35,6 +36,7 @@ _LEAST = 8
 """Units of WIDTH that a mark takes at least, to be seen."""
 MAX_HOSTS = 4
 MAX_EVENTS = 12
+MAX_SILENT = 8
 _AROUND_NS = 30_000_000_000
 _NO_RANK = -1
 LOOKED_BACK = 40
@@ -89,7 +91,8 @@ class Told:
 @dataclass(frozen=True, slots=True)
 class Crash:
     """The section. said: what the finding says of its fault. hosts: of those to blame. quiet: what
-    it means that there are no events; "" if there are."""
+    it means that there are no events; "" if there are. silent: sources of node events that were
+    heard last before the failure."""
 
     course: Course
     said: dict[str, Any]
@@ -103,6 +106,7 @@ class Crash:
     events: Sequence[Told]
     more_events: int
     quiet: str
+    silent: Sequence[str]
 
 
 def crash_of(run_key: str, incident: IncidentInfo, findings: Sequence[Finding]) -> Crash | None:
@@ -131,6 +135,7 @@ def crash_of(run_key: str, incident: IncidentInfo, findings: Sequence[Finding]) 
         events=events[:MAX_EVENTS],
         more_events=max(0, len(events) - MAX_EVENTS),
         quiet="" if events else _quiet(hosts, found.onset_time_ns),
+        silent=[one.name for one in statuses() if one.heard_ns < found.onset_time_ns][:MAX_SILENT],
     )
 
 

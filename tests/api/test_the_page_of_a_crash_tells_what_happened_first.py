@@ -8,6 +8,8 @@ import pytest
 from apps.core.records import NodeEvent
 from apps.incidents import services as incidents
 from apps.incidents import store
+from apps.ingest.nodes import status
+from apps.ingest.nodes.status import Status
 from apps.logs import services as logs
 from apps.nodes import store as nodes
 from tests.failure_cases import SEEN_NS
@@ -88,6 +90,15 @@ def test_a_host_that_was_heard_of_is_not_called_silent(operator, crashed):
     long_before_ns = finding.onset_time_ns - 180 * MINUTE_NS
     nodes.record([NodeEvent("gpu-b02", long_before_ns, "thermal", "warning", "hot")])
     assert "its newest event is 3 h 00 min before the failure" in words(section(operator, incident))
+
+
+def test_a_source_that_was_silent_is_named(operator, crashed, valkey):
+    incident, finding = crashed("exc_r6")
+    onset_ns = finding.onset_time_ns
+    status.save(Status("rack-7", "prometheus", onset_ns, heard_ns=onset_ns - MINUTE_NS))
+    status.save(Status("rack-8", "prometheus", onset_ns, heard_ns=onset_ns + MINUTE_NS))
+    text = words(section(operator, incident))
+    assert "what they would tell is not known: rack-7. Sources" in text
 
 
 def test_the_post_mortem_says_the_same(operator, crashed):

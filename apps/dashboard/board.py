@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeGuard
 
 from apps.checkpoints import store as checkpoints
@@ -27,13 +27,17 @@ from apps.runs.domain.target import target_step
 from apps.runs.records import AttemptInfo, RunInfo
 
 PAGE = 50
+WEIGHED = 8
+"""For so many runs of a page with an incident the candidates are weighed, some 20 statements each:
+an outage that hits every run must not cost a thousand. The incidents of the others show theirs."""
 LAG_SAID_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the run list. speaking, world_size: ranks heard of, ranks there should be.
-    target: steps it wants to make. orphan: nobody seems to look after it."""
+    """One line of the run list. speaking: ranks heard of. good: None where none is known, or nobody
+    weighed. target: steps it wants to make. orphan: nobody seems to look after it.
+    """
 
     run: RunInfo
     newest: AttemptInfo | None
@@ -44,6 +48,7 @@ class Row:
     order: OrderInfo | None
     target: int | None
     orphan: bool
+    weighed: bool = True
 
     @property
     def attempt(self) -> int | None:
@@ -202,7 +207,17 @@ def _rows(ids: Sequence[int], orphans: Collection[int]) -> list[Row]:
         orphans=orphans,
     )
     found = runs.by_id(ids)
-    return [_row(found[run_id], known) for run_id in ids if run_id in found]
+    rows = [_row(found[run_id], known) for run_id in ids if run_id in found]
+    dated = [row.run.id for row in rows if _dated(row.incident)]
+    return [_weighed(row, dated[:WEIGHED]) if row.run.id in dated else row for row in rows]
+
+
+def _weighed(row: Row, weigh: Collection[int]) -> Row:
+    """The line of a run with a dated incident: the best candidate instead of the newest complete
+    checkpoint, which may hold the fault."""
+    if row.run.id not in weigh or row.incident is None:
+        return replace(row, good=None, weighed=False)
+    return replace(row, good=_candidate(row.run.id, row.incident))
 
 
 def _row(run: RunInfo, known: _Known) -> Row:
@@ -214,7 +229,7 @@ def _row(run: RunInfo, known: _Known) -> Row:
         newest=newest,
         # A glance of the attempt before says nothing of this one.
         glance=glance if glance and newest and glance.attempt == newest.number else None,
-        good=_candidate(run.id, incident) if _dated(incident) else known.complete.get(run.id),
+        good=known.complete.get(run.id),
         speaking=known.heard.get(run.id, 0),
         incident=incident,
         order=known.orders.get(run.id),

@@ -8,7 +8,8 @@ TOP = "(selector) => document.querySelector(selector).getBoundingClientRect().to
 @pytest.mark.parametrize(
     "path",
     ["/", "/incidents/", "/incidents/{id}/", "/runs/lrbump/", "/runs/lrbump/rollback/",
-     "/runs/lrbump/logs/", "/runs/lrbump/checkpoints/", "/ingest/", "/audit/"],
+     "/runs/lrbump/logs/", "/runs/lrbump/checkpoints/", "/ingest/", "/audit/", "/connect/",
+     "/help/", "/search/"],
 )  # fmt: skip
 def test_nothing_is_wider_than_a_phone(visit, exploded, path):
     page = visit(**PHONE).page

@@ -151,3 +151,11 @@ def test_a_silent_run_that_nobody_owns_is_marked(made):
     page = board.board(Asked(shown="orphans"), later_ns)
     assert [row.run.id for row in page.rows if row.orphan] == [run_id]
     assert page.counts["orphans"] == 1
+
+
+def test_an_outage_that_hits_every_run_weighs_the_candidates_of_a_few(made, monkeypatch):
+    monkeypatch.setattr(board, "WEIGHED", 1)
+    for n in range(2):
+        incidents.absorb(made(f"r{n}"), 0, [explosion()], now_ns())
+    newest, older = shown()
+    assert (newest.weighed, older.weighed, older.good) == (True, False, None)

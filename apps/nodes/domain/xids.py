@@ -2,8 +2,8 @@
 
 The numbers, what raises them and what helps at once are those of NVIDIA's Xid catalog,
 https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html (Ampere and newer; 56, 57, 58,
-61, 81, 122 and 123 only of the list for older GPUs), and of the Fabric Manager guide, appendix
-"NVSwitch SXid errors"; words, severities and advice are ours. What the catalog says to ignore at
+61, 81, 122 and 123 only of the list for older GPUs), and of the Fabric Manager guide, appendices
+D.4 to D.7 (DU-09883-001); words, severities and advice are ours. What the catalog says to ignore at
 first is a warning at most where it stops no program, and so is what only follows another event
 (43, 45, 63, 154, 171 ...): that is never the cause. 144 to 150 are links whose message says more
 than the number. Plain Python.
@@ -14,8 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-HARDWARE, EITHER, FIRMWARE, DRIVER, NOBODY = (
-    "hardware", "program or hardware", "firmware or hardware", "driver", "follows another event"
+HARDWARE, EITHER, FIRMWARE, DRIVER, CONFIGURED, NOBODY = (
+    "hardware", "program or hardware", "firmware or hardware", "driver", "configuration",
+    "follows another event",
 )  # fmt: skip
 
 RESET = "drain the node and reset the GPU"
@@ -31,6 +32,8 @@ RESTART = "start the job again; reset the GPU when the node is free"
 WATCH = "nothing now; ask the vendor if it goes on"
 AGAIN = "start the job again; test the GPU if it comes again"
 BUS = "start the job again; look at the PCIe link if it comes again"
+FABRIC = "drain the node; reset all GPUs and switches"
+PARTITION = "check the partitions of the fabric manager; start the job again"
 GONE = "drain the node and reset the GPU; replace it if it recurs"
 
 
@@ -123,17 +126,24 @@ XIDS: Final = {
 }
 _OTHER_XID: Final = Code("an error of the GPU that is not in our table", "error", EITHER, CODE)
 
+_CORRECTED: Final = (
+    11012, 11021, 11022, 11023, 12021, 12023, 15008, 15011, 19049, 19055, 19057, 19059, 19062,
+    19065, 19068, 19071, 24001, 24002, 24003,
+)  # fmt: skip
+HARMLESS_SXIDS: Final = frozenset({*_CORRECTED, 22013})
+"""No GPU notices them, as long as the switch says that they are not fatal."""
 SXIDS: Final = {
-    11004: ("a GPU asked for memory it has no rights to", NOBODY, FIRST),
-    11012: ("single-bit ECC error of an ingress, corrected", HARDWARE, LINK),
+    11004: ("wrong partition, traffic of a GPU stalls", CONFIGURED, PARTITION),
+    **dict.fromkeys(_CORRECTED, ("single-bit ECC error of a switch, corrected", HARDWARE, WATCH)),
     12020: ("packets of a link came out of order", HARDWARE, LINK),
-    12028: ("a request without rights, often while a GPU resets", NOBODY, FIRST),
+    12028: ("a request without rights, traffic of a GPU stalls", EITHER, AGAIN),
     14017: ("too many single-bit ECC errors", HARDWARE, LINK),
-    19084: ("the heartbeat of a link stopped", HARDWARE, LINK),
-    20001: ("a link sends packets again", HARDWARE, LINK),
+    19084: ("the heartbeat of a link stopped", HARDWARE, FABRIC),
+    20001: ("a link sends packets again", HARDWARE, WATCH),
+    20012: ("broken link, or it was shut down", HARDWARE, LINK),
     20034: ("a link went down", HARDWARE, LINK),
     22003: ("the controller of the links halted", HARDWARE, REBOOT),
-    22013: ("a link asked for attention", NOBODY, FIRST),
+    22013: ("a link asked for attention, harmless", NOBODY, WATCH),
 }
 """Meaning, blame and action; how bad it is a switch says itself."""
 _OTHER_SXID: Final = ("an error of a switch that is not in our table", HARDWARE, LINK)
@@ -147,4 +157,5 @@ def xid(number: int) -> Code:
 def sxid(number: int, *, fatal: bool) -> Code:
     """What an SXid means. fatal: as the switch says; links stay down after a fatal one."""
     meaning, blame, action = SXIDS.get(number, _OTHER_SXID)
-    return Code(meaning, "critical" if fatal else "warning", blame, action)
+    mild = "info" if number in HARMLESS_SXIDS else "warning"
+    return Code(meaning, "critical" if fatal else mild, blame, action)

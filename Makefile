@@ -5,7 +5,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev clients frameworks up demo load test check lint fix types imports migrations docs settings-docs lock cli clean
+.PHONY: help setup dev clients frameworks up demo screenshots load test check lint fix types imports migrations docs settings-docs lock cli clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
@@ -29,6 +29,9 @@ up: setup ## Lastgood in the foreground (Ctrl-C stops it); PORT=8000 LASTGOOD_HO
 
 demo: setup ## the same, fed with two real recorded runs; SPEED=
 	@$(PY) manage.py demo
+
+screenshots: dev ## every page of the demo, in both themes and on a phone, into docs/img; ONLY=runs,nodes
+	@$(PY) -m workers.demo.pictures --only "$(ONLY)"
 
 load: setup ## read a recorded run folder into a running Lastgood: make load DIR=... KEY=...
 	@$(PY) manage.py load "$(DIR)" --run "$(KEY)" --wait

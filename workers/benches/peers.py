@@ -18,9 +18,10 @@ from pathlib import Path
 
 import orjson
 
-from workers.benches.processes import free_port, wait_until
+from workers.benches.processes import wait_until
 from workers.benches.servers import tree_s
 from workers.benches.wandb_load import Receiver, post_all, steps_of
+from workers.embedded.probes import free_port
 from workers.embedded.server import HOST
 
 _TRACKIO_ROWS = """

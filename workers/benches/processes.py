@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ from apps.core.errors import AppError
 from apps.ingest import services as ingest
 from workers.benches.servers import BenchServers, tree, tree_s
 from workers.embedded import server
+from workers.embedded.probes import free_port
 from workers.supervisor import probes
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,13 +57,6 @@ def _peak_bytes(pid: int) -> int:
     text = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
     peak = next(line for line in text.splitlines() if line.startswith("VmHWM"))
     return int(peak.split()[1]) * _KIB
-
-
-def free_port() -> int:
-    """A port of the loopback that nobody uses now."""
-    with socket.socket() as probe:
-        probe.bind((server.HOST, 0))
-        return int(probe.getsockname()[1])
 
 
 def wait_until(

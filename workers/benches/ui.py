@@ -22,12 +22,13 @@ from django.contrib.auth.models import User
 
 from apps.core.errors import AppError
 from workers.benches import uifill, uipage
-from workers.benches.processes import child, free_port, processes, wait_until
+from workers.benches.processes import child, processes, wait_until
 from workers.benches.report import BenchOptions, BenchReport
 from workers.benches.servers import servers
 from workers.benches.uifill import Filled, Size
 from workers.benches.uipage import LONG_TASK_MS, Seen
 from workers.benches.wandb_load import post
+from workers.embedded.probes import free_port
 from workers.embedded.server import HOST
 from workers.supervisor import probes
 

@@ -1,4 +1,4 @@
-"""Is a server ready? Asked in its own protocol over a plain socket."""
+"""Is a server ready, and where is room for one? Asked in its own protocol over a plain socket."""
 
 from __future__ import annotations
 
@@ -9,6 +9,13 @@ _TIMEOUT_S = 2.0
 _PROTOCOL_3 = 196608
 _ANSWER_BYTES = 4096
 STARTING_UP = "the database is starting up"
+
+
+def free_port() -> int:
+    """A port of the loopback that nobody uses now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def postgres(port: int, *, user: str = "probe") -> str | None:

@@ -14,7 +14,7 @@ export function drawPulse(canvas, stretches, axis) {
   pen.scale(ratio, ratio);
   const place = scale(axis, width);
   const [left, right] = [pixels("--gutter-left"), width - pixels("--gutter-right")];
-  const tones = [colour("var(--level-error)"), colour("var(--level-critical)")];
+  const tones = [colour("var(--vermillion)"), colour("var(--critical)")];
   const seen = stretches.flatMap(({ x, counts }) => counts.filter((_, i) => x[i + 1] >= axis.start && x[i] <= axis.end));
   const most = seen.reduce((top, [a, b]) => Math.max(top, a + b), 1);
   for (const { x, counts } of stretches) {

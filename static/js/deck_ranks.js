@@ -5,7 +5,7 @@ const TALLEST = 440;
 const LARGEST = 12;
 const SMALLEST = 3;
 const WORDS = { ".": "no trouble", o: "no trouble", w: "warnings", e: "errors", s: "silent", x: "never heard of" };
-const TONES = { ".": "var(--border)", o: "var(--border)", w: "var(--level-warn)", e: "var(--level-error)", s: "var(--border)", x: "var(--grey)" };
+const TONES = { ".": "var(--border)", o: "var(--border)", w: "var(--amber)", e: "var(--critical)", s: "var(--border)", x: "var(--grey)" };
 
 class Ranks {
   constructor(canvas) {
@@ -45,7 +45,7 @@ class Ranks {
         pen.fillRect(x, y, inner, inner);
       }
       if (code === "s") { // silent: crossed out
-        pen.fillStyle = critical;
+        pen.fillStyle = tones.x;
         pen.fillRect(x, y + inner / 2 - 0.5, inner, 1);
       }
       if (suspect || i === this.cursor) {

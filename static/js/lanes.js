@@ -3,6 +3,7 @@ import { pixels, svg } from "./dom.js";
 
 const HEIGHT = 24;
 const NEAR = 9;
+const COUNT_PX = 42;
 const MOST_BARS = 45;
 const MOST_MARKS = 38; // of a lane: a mark is up to five elements, and a lane at most 200
 const SHAPES = {
@@ -60,11 +61,18 @@ function drawLane(lane, top, row, place, width, small) {
 function fewer(items, place) {
   let near = NEAR;
   let found = merge(items, place, near);
-  while (found.length > MOST_MARKS) {
+  while (found.length > MOST_MARKS || crowded(found)) {
     near *= 1.5;
     found = merge(items, place, near);
   }
   return found;
+}
+
+const middle = (cluster) => (cluster.px + cluster.end) / 2;
+
+/** Whether a count would lie on the mark after it. */
+function crowded(clusters) {
+  return clusters.some((one, i) => (one.items.length > 1 || one.items[0].n > 1) && i + 1 < clusters.length && middle(clusters[i + 1]) - middle(one) < COUNT_PX);
 }
 
 function merge(items, place, near) {
@@ -86,7 +94,7 @@ const RANK = { critical: 0, warn: 1, ok: 2, run: 3, info: 4 };
 function drawMark(cluster, base) {
   const items = [...cluster.items].sort((a, b) => RANK[a.tone] - RANK[b.tone]);
   const top = items[0];
-  const at = (cluster.px + cluster.end) / 2;
+  const at = middle(cluster);
   const text = items.slice(0, 6).map((i) => i.text).join("\n") + (items.length > 6 ? `\n… ${items.length - 6} more` : "");
   const stroked = STROKED.has(top.shape);
   const shape = svg("path", {

@@ -10,6 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import zstandard
 
+from apps.ingest.packed.parse import parse
+
 DROP = "drop"  # keep the batch, then cut the connection without an answer
 REFUSE_CONNECTION = "cut"  # cut the connection without keeping anything
 
@@ -35,6 +37,7 @@ class AgentServer:
         self.order = []
         self.answers = []
         self.max_bytes = 16 << 20
+        self.reader = None
         self.resume_point = {"source": "none", "order": None, "step": None, "state": None}
         self.acknowledged = []
         handler = type("Handler", (_Handler,), {"state": self})
@@ -59,7 +62,7 @@ class AgentServer:
     def files(self):
         """What arrived of each log file; a gap or an overlap is an error."""
         found = {}
-        for header, data in self.opened("logs"):
+        for header, data in self.log_bodies():
             at = 0
             for segment in header["segments"]:
                 key = (header["node"], segment["source"], segment["generation"])
@@ -69,6 +72,16 @@ class AgentServer:
                 at += segment["bytes"]
             assert at == len(data)
         return {key: bytes(value) for key, value in found.items()}
+
+    def log_bodies(self):
+        """(header, bytes of all segments) of each batch of log lines, packed or not."""
+        for key in self.order:
+            kind, raw = self.batches[key]
+            head, _, data = raw.partition(b"\n")
+            if kind == "packed":
+                yield json.loads(head), b"".join(d for _, d in parse(raw).unread().segments)
+            elif kind == "logs":
+                yield json.loads(head), data
 
     def segments(self):
         return [
@@ -149,7 +162,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.state.acknowledged.append((int(more[0]), json.loads(body)["launch"]))
             return 200, {}
         if endpoint == "launches":
-            return 200, {"run": run} | self._launch(run, json.loads(body))
+            reader = {"reader": self.state.reader} if self.state.reader else {}
+            return 200, {"run": run} | reader | self._launch(run, json.loads(body))
         if len(body) > self.state.max_bytes:
             return 413, {"error": f"{len(body)} bytes is too large"}
         batch = self.headers["X-Batch-Id"]

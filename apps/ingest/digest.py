@@ -27,6 +27,8 @@ from apps.ingest.lines.write import write_entries
 from apps.ingest.logs.parse import parse as parse_logs
 from apps.ingest.metrics.parse import parse as parse_metrics
 from apps.ingest.nodes.parse import parse as parse_nodes
+from apps.ingest.packed.parse import parse as parse_packed
+from apps.ingest.packed.write import write_packed
 from apps.ingest.rows.parse import parse_body as open_rows
 from apps.ingest.rows.write import write_rows
 from apps.ingest.tensorboard.parse import parse_body as open_events
@@ -74,6 +76,7 @@ class _WrittenBefore(AppError):
 
 PROTOCOLS: dict[str, Protocol] = {
     "logs": Protocol(lambda body, _: parse_logs(body), writes.write_logs),
+    "packed": Protocol(lambda body, _: parse_packed(body), write_packed),
     "lines": Protocol(lambda body, _: parse_lines(body), write_entries, join_lines, numbered=False),
     "push": Protocol(
         lambda body, _: entries.unpack(body), write_entries, entries.join, numbered=False

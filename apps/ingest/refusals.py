@@ -18,7 +18,7 @@ from apps.logs.store import disk
 COUNTS: Final = "{ingest}:refused"
 """Hash: "<run id> <reason>" -> requests. Reasons are those of _WORDS."""
 DISK: Final = "disk"
-LOGS: Final = frozenset({"logs", "lines", "push"})
+LOGS: Final = frozenset({"logs", "packed", "lines", "push"})
 """Endpoints that the budget of the log store closes."""
 ASK_AGAIN_S: Final = 5.0
 

@@ -9,6 +9,7 @@ from apps.ingest.nodes import views as nodes
 urlpatterns = [
     path("runs/<str:key>/launches", post_to(views.launches)),
     path("runs/<str:key>/logs", post_to(views.run_door("logs"))),
+    path("runs/<str:key>/packed", post_to(views.run_door("packed"))),
     path("runs/<str:key>/lines", post_to(views.run_door("lines"))),
     path("runs/<str:key>/wandb", post_to(views.run_door("wandb"))),
     path("runs/<str:key>/tensorboard", post_to(views.run_door("tensorboard"))),

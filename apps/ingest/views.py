@@ -24,6 +24,7 @@ from apps.core.words import whole
 from apps.ingest import frames, mirrors, services
 from apps.ingest.envelope import ENCODINGS, Envelope, batch_id
 from apps.ingest.wandb.services import received_live
+from apps.logs.domain.parcel.reader import reader_number
 from apps.runs import services as runs
 from apps.runs import store as runs_store
 from apps.runs.records import LaunchSeen
@@ -164,7 +165,8 @@ def launches(request: HttpRequest, actor: Actor, key: str) -> HttpResponse:
     launch = LaunchSeen(seen.slot, seen.launch, seen.started_ns, seen.node, seen.resume_step)
     if seen.unless_live and received_live(key, launch):
         return json_response({"run": key, "attempt": None, "live": True})
-    return json_response({"run": key, "attempt": runs.register_launch(key, launch)})
+    attempt = runs.register_launch(key, launch)
+    return json_response({"run": key, "attempt": attempt, "reader": reader_number()})
 
 
 class _Mirror(msgspec.Struct, frozen=True):

@@ -17,14 +17,15 @@ from apps.ingest import signalling
 from apps.ingest.checkpoints.parse import CheckpointBatch
 from apps.ingest.checkpoints.said import add_said, take
 from apps.ingest.envelope import Envelope
-from apps.ingest.logs.parse import LogBatch
+from apps.ingest.logs.parse import LogBatch, Segment
 from apps.ingest.metrics.parse import MetricBatch, check_names
 from apps.ingest.nodes.parse import NodeBatch
+from apps.ingest.packed.parse import PackedBatch
 from apps.ingest.wandb import extras_store
 from apps.ingest.wandb.parse import ConsoleLine, SystemSample
 from apps.logs import store as logs
 from apps.logs.domain.reading.parsing import parse_segment
-from apps.logs.domain.reading.segments import TEE, ParsedSegment, ParsePolicy, SegmentMeta
+from apps.logs.domain.reading.segments import TEE, ParsedSegment, SegmentMeta
 from apps.logs.records import LinesWritten
 from apps.metrics import store as metrics
 from apps.metrics.domain import steps
@@ -159,14 +160,33 @@ def add_system(run_id: int, attempt: int, samples: Sequence[SystemSample]) -> in
 
 def write_logs(envelope: Envelope, batch: LogBatch) -> Written:
     """Segments of one node's files: lines, per-rank values, placements."""
-    run_id, seen = envelope.run_id, [segment.seen_ns for segment, _ in batch.segments]
+    attempt = attempt_of(envelope, batch, [segment for segment, _ in batch.segments])
+    parsed = _parse(envelope.run_id, attempt, batch)
+    return add_segments(envelope, attempt, batch.node, parsed)
+
+
+def attempt_of(
+    envelope: Envelope, batch: LogBatch | PackedBatch, segments: Sequence[Segment]
+) -> int:
+    """The attempt that segments of one node are of."""
+    seen = [segment.seen_ns for segment in segments]
     at_ns = min(seen, default=envelope.received_ns - batch.time_shift_ns) + batch.time_shift_ns
-    attempt = runs.settle_attempt(run_id, batch.attempt, at_ns).number
-    own = signalling.rules_of_run(run_id).parsed
-    parsed = signalling.with_signals(_parse(run_id, attempt, batch), own)
-    done = logs.write_lines(run_id, attempt, batch.node, parsed, batch_id=envelope.batch_id)
+    return runs.settle_attempt(envelope.run_id, batch.attempt, at_ns).number
+
+
+def add_segments(
+    envelope: Envelope,
+    attempt: int,
+    node: str | None,
+    parsed: Sequence[ParsedSegment],
+    packed: logs.PackedLines | None = None,
+) -> Written:
+    """Segments that were read, here or by their agent: lines, per-rank values, placements."""
+    run_id, batch_id = envelope.run_id, envelope.batch_id
+    parsed = signalling.with_signals(parsed, signalling.rules_of_run(run_id).parsed)
+    done = logs.write_lines(run_id, attempt, node, parsed, batch_id=batch_id, packed=packed)
     told = add_told(run_id, attempt, done)
-    note_ranks(run_id, attempt, batch.node, parsed)
+    note_ranks(run_id, attempt, node, parsed)
     spoken = add_said(run_id, attempt, parsed)
     runs_store.note_progress(run_id, attempt, Progress(last_ns=done.last_ns), None)
     counts = {
@@ -181,7 +201,7 @@ def write_logs(envelope: Envelope, batch: LogBatch) -> Written:
         "job_lines_without_step": sum(part.unplaced_job_lines for part in parsed),
         "invalid_utf8_bytes": sum(part.invalid_utf8_bytes for part in parsed),
         "long_lines": sum(part.long_lines for part in parsed),
-        "partial_lines": sum(segment.partial for segment, _ in batch.segments),
+        "partial_lines": sum(part.meta.partial for part in parsed),
     }
     return Written(told.attempts | {attempt}, counts)
 
@@ -206,34 +226,29 @@ def add_told(run_id: int, attempt: int, done: LinesWritten) -> Written:
 
 def _parse(run_id: int, attempt: int, batch: LogBatch) -> list[ParsedSegment]:
     """The segments, each read with what the bytes before it left open."""
-    names = [segment.source for segment, _ in batch.segments]
-    known = logs.contexts(run_id, attempt, batch.node, names)
-    new = {(s.source, s.generation) for s, _ in batch.segments} - known.keys()
-    _check_files(run_id, new)
-    if new and batch.node:
-        nodes.ensure([batch.node])
+    known = files_of(run_id, attempt, batch.node, [segment for segment, _ in batch.segments])
     carries = {key: context.carry for key, context in known.items()}
     parsed = []
     for segment, data in batch.segments:
         key = (segment.source, segment.generation)
-        meta = SegmentMeta(
-            source=segment.source,
-            channel=segment.channel,
-            local_rank=segment.local_rank,
-            node=batch.node,
-            offset=segment.offset,
-            seen_ns=segment.seen_ns,
-            generation=segment.generation,
-            previous_ns=known[key].last_ns if key in known else None,
-            time_shift_ns=batch.time_shift_ns,
-            partial=segment.partial,
-            rank=segment.rank,
-            carry=carries.get(key),
-        )
-        policy = ParsePolicy(segment.zone_offset_s, segment.tasks_are_ranks, segment.alone)
-        parsed.append(parse_segment(meta, data, policy))
+        before_ns = known[key].last_ns if key in known else None
+        meta = segment.meta(batch.node, batch.time_shift_ns, carries.get(key), before_ns)
+        parsed.append(parse_segment(meta, data, segment.policy()))
         carries[key] = parsed[-1].carry
     return parsed
+
+
+def files_of(
+    run_id: int, attempt: int, node: str | None, segments: Sequence[Segment]
+) -> dict[logs.FileKey, logs.FileContext]:
+    """What is known of the files of these segments; their node is known from then on. BadPayload
+    for a new one too many."""
+    known = logs.contexts(run_id, attempt, node, [segment.source for segment in segments])
+    new = {(s.source, s.generation) for s in segments} - known.keys()
+    _check_files(run_id, new)
+    if new and node:
+        nodes.ensure([node])
+    return known
 
 
 def _check_files(run_id: int, new: set[tuple[str, int]]) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from apps.logs.domain.parcel.reader import reader_number
 from tests.factories import T0_NS
 
 MINUTE_NS = 60_000_000_000
@@ -22,7 +23,8 @@ def start(client, token):
 
 def test_the_sources_of_one_launch_share_attempt_0(start):
     answers = [start("wandb", "w1"), start("torchrun:a", "a1"), start("torchrun:b", "b1")]
-    assert [answer.json() for answer in answers] == [{"run": "r", "attempt": 0}] * 3
+    said = {"run": "r", "attempt": 0, "reader": reader_number()}
+    assert [answer.json() for answer in answers] == [said] * 3
 
 
 def test_asking_again_gives_the_same_attempt(start):

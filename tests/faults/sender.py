@@ -7,7 +7,9 @@ import threading
 import httpx
 import orjson
 
+from tests.parcels import body_of, content, segment
 from tests.pushes import loki_entry, loki_push, otlp_record, otlp_request, snapped
+from workers.tailer import parcels
 
 KEYS = ("train/loss", "train/grad_norm")
 MOST_STEPS = 40
@@ -15,7 +17,7 @@ MOST_STEPS = 40
 
 TAKEN = (200, 202, 204)
 T0_NS = 1_795_981_200_000_000_000
-SOURCES = ("r/attempt_0/0/stderr.log", "lines@0", "loki@0", "otlp@0")
+SOURCES = ("r/attempt_0/0/stderr.log", "packed.log", "lines@0", "loki@0", "otlp@0")
 """What the lines of each door are stored as."""
 
 
@@ -31,7 +33,7 @@ class Sender(threading.Thread):
         self.root, self.url, self.run_key = url, f"{url}/api/v1/runs/{run}", run
         self.headers = {"Authorization": f"Bearer {token}"}
         self.accepted: list[int] = []
-        self.offset = 0
+        self.offset, self.carry = 0, b""
         self.halt = threading.Event()
 
     def run(self) -> None:
@@ -41,6 +43,7 @@ class Sender(threading.Thread):
                 line = f"2026-11-29 19:46:03.842 [INFO] [rank0] train: step {step} ok\n".encode()
                 self._until_accepted(client, f"{self.url}/metrics", f"m{step}", self._row(step))
                 self._until_accepted(client, f"{self.url}/logs", f"l{step}", self._segment(line))
+                self._until_accepted(client, f"{self.url}/packed", f"p{step}", self._parcel(line))
                 self.offset += len(line)
                 for door, kind, body in self._pushes(step):
                     self._until_accepted(client, door, None, body, kind)
@@ -93,13 +96,14 @@ class Sender(threading.Thread):
         return orjson.dumps({"attempt": 0, "rows": [row]})
 
     def _segment(self, line: bytes) -> bytes:
-        segment = {
-            "source": "r/attempt_0/0/stderr.log",
-            "channel": "stderr",
-            "local_rank": 0,
-            "offset": self.offset,
-            "bytes": len(line),
-            "seen_ns": T0_NS,
-        }
-        header = {"v": 1, "attempt": 0, "node": "gpu-a01", "segments": [segment]}
-        return orjson.dumps(header) + b"\n" + line
+        return body_of(content(self._piece(SOURCES[0], line)))
+
+    def _parcel(self, line: bytes) -> bytes:
+        """The same line of another file, read and packed."""
+        read = parcels.read(content(self._piece(SOURCES[1], line)), [self.carry])
+        (self.carry,) = read.after
+        assert read.content is not None
+        return body_of(read.content)
+
+    def _piece(self, source: str, line: bytes) -> tuple[dict[str, object], bytes]:
+        return segment(line, source=source, offset=self.offset, seen_ns=T0_NS), line

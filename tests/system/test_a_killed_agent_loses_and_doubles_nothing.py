@@ -2,6 +2,7 @@
 
 import pytest
 
+from apps.logs.domain.parcel.reader import reader_number
 from tests.agent_server import DROP, AgentServer
 from tests.agents import append, config, lines, log_path, send_once
 from tests.event_files import framed, scalar, version
@@ -20,7 +21,9 @@ def server():
     running.close()
 
 
-def test_between_any_two_steps(server, tmp_path):
+@pytest.mark.parametrize("reader", [None, reader_number()], ids=["bytes", "parcels"])
+def test_between_any_two_steps(server, tmp_path, reader):
+    server.reader = reader
     path = log_path(tmp_path)
     pieces = [lines(n, n + 60) for n in range(0, 20 * 60, 60)]
 
@@ -29,6 +32,7 @@ def test_between_any_two_steps(server, tmp_path):
 
     assert killed > 8
     assert server.files() == {KEY: path.read_bytes()}
+    assert {kind for kind, _ in server.batches.values()} == {"packed" if reader else "logs"}
 
 
 def test_between_any_two_steps_with_lost_answers(server, tmp_path):

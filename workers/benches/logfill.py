@@ -33,8 +33,8 @@ _SIZES = """
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """What one filling took. cpu_s: by process. raw_bytes: of the bodies before compression.
-    disk_bytes: by part, indexes told apart. counters: of the run."""
+    """What one filling took. cpu_s: by process; agent_cpu_s: of making the bodies. raw_bytes: of
+    the bodies before compression. disk_bytes: by part, indexes told apart. counters: of the run."""
 
     run_id: int
     lines: int
@@ -45,6 +45,7 @@ class Filled:
     disk_bytes: dict[str, int]
     consumer_peak_bytes: int
     counters: dict[str, int]
+    agent_cpu_s: float = 0.0
 
     @property
     def lines_per_cpu_s(self) -> float:
@@ -77,6 +78,7 @@ def fill(started: BenchProcesses, corpus: Path, door: str, gpus_per_host: int = 
         disk_bytes={name: disk[name] - empty[name] for name in disk},
         consumer_peak_bytes=started.consumer_peak_bytes(),
         counters=counters,
+        agent_cpu_s=wire.agent_cpu_s,
     )
 
 
@@ -84,6 +86,8 @@ def wire_of(corpus: Path, door: str, gpus_per_host: int) -> logsend.Wire:
     """The bodies for a door."""
     if door == logsend.SEGMENTS:
         return logsend.segments_of(corpus, gpus_per_host)
+    if door == logsend.PACKED:
+        return logsend.parcels_of(corpus, gpus_per_host)
     return logsend.entries_of(corpus)
 
 

@@ -35,22 +35,27 @@ _ALL_CHUNKS = 1_000_000
 class Asked:
     """One query. ask: gives the number that its answer is judged by. right: what it must be.
 
-    bar_ms: what warm calls may take; None where nobody said.
+    bar_ms: what warm calls may take; None where nobody said. of_levels: lines of some level.
     """
 
     name: str
     ask: Callable[[], int]
     right: int
     bar_ms: float | None = None
+    of_levels: bool = False
 
 
-def measure(run_id: int, truth: Mapping[str, Any], restart: Callable[[], None]) -> dict[str, float]:
+def measure(
+    run_id: int, truth: Mapping[str, Any], restart: Callable[[], None], *, levels: bool
+) -> dict[str, float]:
     """Milliseconds of every query, as NAME_cold_ms and NAME_warm_ms. AppError for a wrong answer.
 
-    restart: restarts Postgres.
+    restart: restarts Postgres. levels: the sender told those that truth counts.
     """
     found: dict[str, float] = {}
     for asked in queries(run_id, truth):
+        if asked.of_levels and not levels:
+            continue
         connections.close_all()
         restart()
         OPENED.clear()
@@ -86,8 +91,9 @@ def queries(run_id: int, truth: Mapping[str, Any]) -> list[Asked]:
         _regex("rare regex", everything, truth, "regex_rare", 100),
         _regex("heavy regex", everything, truth, "regex_heavy"),
         Asked("errors of a rank", lambda: len(_lines(replace(errors, ranks=(truth["root_rank"],)))),
-              truth["q3_error_rank"], 5),
-        Asked("errors of all ranks", lambda: len(_lines(errors)), truth["q3_error_all"]),
+              truth["q3_error_rank"], 5, of_levels=True),
+        Asked("errors of all ranks", lambda: len(_lines(errors)), truth["q3_error_all"],
+              of_levels=True),
         Asked("lines per minute and host", lambda: _minutes(run_id),
               truth["minute_host_buckets"], 30),
         Asked("last lines of a rank", lambda: len(search.page(rank).lines), LAST_LINES, 5),

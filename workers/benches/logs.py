@@ -2,8 +2,9 @@
 
 Told: lines per CPU second of all four together until the lines are durable and analysed, wall
 clock, bytes on disk per byte of message text, peak memory of the consumer; then what the queries
-take whose right answers are known (logqueries.py), once JSON lines are stored. --door takes one
-door (segments as our agent sends them, or JSON lines); --scale makes the job longer. The corpus is
+take whose right answers are known (logqueries.py), once JSON lines are stored, and once parcels
+are. --door takes one door (segments or parcels as our agent sends them, or JSON lines); --scale
+makes the job longer. Of parcels the CPU of the agents that packed them is told too. The corpus is
 made once and kept below LASTGOOD_HOME.
 """
 
@@ -17,7 +18,7 @@ from django.conf import settings
 from workers.benches.logcorpus import folder_of
 from workers.benches.logfill import Filled, fill
 from workers.benches.logqueries import measure
-from workers.benches.logsend import DOORS, LINES
+from workers.benches.logsend import DOORS, LINES, PACKED, SEGMENTS
 from workers.benches.logtape import CorpusOptions
 from workers.benches.processes import processes
 from workers.benches.report import BenchOptions, BenchReport
@@ -36,8 +37,12 @@ def run(options: BenchOptions) -> BenchReport:
             with processes(running) as started:
                 filled = fill(started, corpus, door)
             figures[door] = _figures(filled, truth)
-            if door == LINES:  # what it says of levels is what truth.json counts
-                figures["queries"] = measure(filled.run_id, truth, running.restart_postgres)
+            if door == PACKED:
+                figures["packed_agents"] = _of_agents(filled)
+            if door != SEGMENTS:  # of levels truth.json counts what JSON lines say
+                restart, levels = running.restart_postgres, door == LINES
+                asked = measure(filled.run_id, truth, restart, levels=levels)
+                figures["queries" if levels else "packed_queries"] = asked
     return BenchReport(("what", "value"), tuple(_rows(figures)), figures)
 
 
@@ -54,6 +59,18 @@ def _figures(filled: Filled, truth: dict[str, Any]) -> dict[str, Any]:
         "disk_bytes_per_message_byte": round(sum(logs.values()) / message_bytes, 4),
         **{f"{part}_mib": round(size / _MIB, 1) for part, size in filled.disk_bytes.items()},
         "consumer_peak_mib": filled.consumer_peak_bytes // _MIB,
+    }
+
+
+def _of_agents(filled: Filled) -> dict[str, Any]:
+    """What reading and packing cost the nodes, without reading files; and all together."""
+    everything_s = filled.agent_cpu_s + sum(filled.cpu_s.values())
+    a_second = filled.lines / max(filled.agent_cpu_s, 0.01)
+    return {
+        "cpu_s": round(filled.agent_cpu_s, 2),
+        "lines_per_cpu_s": round(a_second),
+        "lines_per_s_of_a_node_for_1_percent_of_a_core": round(a_second / 100),
+        "lines_per_cpu_s_with_the_server": round(filled.lines / everything_s),
     }
 
 

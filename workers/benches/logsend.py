@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import orjson
@@ -17,25 +18,29 @@ import zstandard
 
 from apps.core.errors import AppError
 from workers.benches.wandb_load import post
+from workers.tailer import frames, parcels
 
-SEGMENTS, LINES = "segments", "lines"
-DOORS = (SEGMENTS, LINES)
+SEGMENTS, PACKED, LINES = "segments", "packed", "lines"
+DOORS = (SEGMENTS, PACKED, LINES)
 BODY_BYTES = 4 << 20
+PARCEL_BYTES = 3 << 20
 LEVEL = 3
 _RANK_FILE = "rank_"
 
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """What a host sends, in order. endpoint: the door. lines, raw_bytes: in all bodies."""
+    """What a host sends, in order. endpoint: the door. lines, raw_bytes: in all bodies.
+    agent_cpu_s: what it took the agents to make the bodies, without reading files."""
 
     endpoint: str
     by_host: Sequence[Sequence[bytes]]
     lines: int
     raw_bytes: int
+    agent_cpu_s: float = 0.0
 
 
-def segments_of(corpus: Path, gpus_per_host: int) -> Wire:
+def segments_of(corpus: Path, gpus_per_host: int, body_bytes: int = BODY_BYTES) -> Wire:
     """As our agent sends it: of every file of a host a piece, in time with the others."""
     by_host, lines, raw_bytes = [], 0, 0
     for folder in sorted((corpus / "raw").iterdir()):
@@ -43,7 +48,7 @@ def segments_of(corpus: Path, gpus_per_host: int) -> Wire:
         lines += sum(data.count(b"\n") for data in files.values())
         size = sum(map(len, files.values()))
         raw_bytes += size
-        rounds = max(1, -(-size // BODY_BYTES))
+        rounds = max(1, -(-size // body_bytes))
         by_host.append(list(_rounds(folder.name, files, rounds, gpus_per_host)))
     return Wire("logs", by_host, lines, raw_bytes)
 
@@ -64,6 +69,30 @@ def _rounds(
         if segments:
             header = orjson.dumps({"v": 1, "node": node, "segments": segments})
             yield packed(b"".join((header, b"\n", *pieces)))
+
+
+def parcels_of(corpus: Path, gpus_per_host: int) -> Wire:
+    """As our agent sends it once it has read and packed the lines, and what that took."""
+    raw = segments_of(corpus, gpus_per_host, PARCEL_BYTES)
+    began = time.process_time()
+    by_host = [list(_parcels(bodies)) for bodies in raw.by_host]
+    return Wire("packed", by_host, raw.lines, raw.raw_bytes, time.process_time() - began)
+
+
+def _parcels(bodies: Sequence[bytes]) -> Iterator[bytes]:
+    """Bodies of raw bytes of one host, read and packed."""
+    carries: dict[str, bytes] = {}
+    for body in bodies:
+        raw = zstandard.ZstdDecompressor().decompressobj().decompress(body)
+        line, _, data = raw.partition(b"\n")
+        header = {"attempt": None, "time_shift_ns": 0, **orjson.loads(line)}
+        ends = list(accumulate(segment["bytes"] for segment in header["segments"]))
+        pieces = [data[start:end] for start, end in pairwise([0, *ends])]
+        files = [segment["source"] for segment in header["segments"]]
+        content = frames.Content("logs", header, pieces, data.count(b"\n"))
+        read = parcels.read(content, [carries.get(file, b"") for file in files])
+        carries |= zip(files, read.after, strict=True)
+        yield frames.pack("", read.content or content, {}).body
 
 
 def _line_end(data: bytes, at: int) -> int:

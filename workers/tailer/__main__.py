@@ -59,6 +59,7 @@ def config_of(
         trainer_state=_absolute(given.get("trainer_state", ())),
         logs=sources,
         zone=zone,
+        raw=given.get("raw", False),
         once=given.get("once", False),
         time_shift_ns=given.get("time_shift_ns", 0),
         resume_step=given.get("resume_step"),

@@ -9,6 +9,8 @@ from functools import partial
 from typing import Any
 
 from apps.core.errors import AppError
+from apps.logs.domain.parcel.reader import reader_number
+from workers.tailer import parcels
 from workers.tailer.checkpoints import event_of
 from workers.tailer.config import AgentConfig
 from workers.tailer.followed import FollowedFile, Place
@@ -117,25 +119,38 @@ class Collector:
         made = 0
         while self._out.room(logs=True):
             with all_or_nothing([file.file for file in files]):
-                pieces = list(self._gather(files, mode))
-                if not pieces:
+                taken = list(self._gather(files, mode))
+                if not taken:
                     break
-                segments = [self._segment(piece) for piece in pieces]
-                said = {"node": stream.node or None, "segments": segments}
-                header = self._out.header(launch.attempt) | said
-                lines = sum(piece.data.count(b"\n") + piece.partial for piece in pieces)
-                content = Content("logs", header, [piece.data for piece in pieces], lines)
+                content = self._content(taken, launch, stream)
                 self._out.keep(content, [file.file for file in files], run=stream.run)
             made += 1
         return made
 
-    def _gather(self, files: Sequence[LogFile], mode: Mode) -> Iterator[Piece]:
+    def _content(
+        self, taken: Sequence[tuple[LogFile, Piece]], launch: Launch, stream: LogStream
+    ) -> Content:
+        """What is sent of these pieces: lines, if the server reads them as this agent does, else
+        bytes."""
+        pieces = [piece for _, piece in taken]
+        said = {"node": stream.node or None, "segments": list(map(self._segment, pieces))}
+        header = self._out.header(launch.attempt) | said
+        lines = sum(piece.data.count(b"\n") + piece.partial for piece in pieces)
+        content = Content("logs", header, [piece.data for piece in pieces], lines)
+        if self._config.raw or launch.reader != reader_number():
+            return content
+        read = parcels.read(content, [piece.carry for piece in pieces])
+        for (file, _), carry in zip(taken, read.after, strict=True):
+            file.file.leave(carry)
+        return read.content or content
+
+    def _gather(self, files: Sequence[LogFile], mode: Mode) -> Iterator[tuple[LogFile, Piece]]:
         """Pieces of all files up to the size of a batch, in the given order of files."""
         left = self._limits.batch_bytes
         for file in files:
             while left > 0 and (piece := file.take(max(left, 4096), final=mode.final)):
                 left -= len(piece.data)
-                yield piece
+                yield file, piece
 
     def _segment(self, piece: Piece) -> dict[str, Any]:
         """The server's description of a piece."""

@@ -45,6 +45,7 @@ class AgentConfig:
     event files, or folders above them. jsonl, csv: files with a row of metrics a line; csv also a
     folder above `metrics.csv` files. trainer_state: the file of Hugging Face's Trainer, or its
     output folder. logs: files that templates find (pathsources.py). zone: of stamps without one.
+    raw: log lines go as bytes, and the server reads them.
     once: the files are complete; send everything and end. time_shift_ns: the server adds it to
     every time in the data (replays, wrong clocks). resume_step: the step this start resumed from.
     """
@@ -64,6 +65,7 @@ class AgentConfig:
     trainer_state: tuple[Path, ...] = ()
     logs: tuple[PathSource, ...] = ()
     zone: str = ""
+    raw: bool = False
     once: bool = False
     time_shift_ns: int = 0
     resume_step: int | None = None

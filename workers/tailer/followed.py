@@ -34,7 +34,8 @@ class Place:
     the rows handed over. records: records or rows so far. marks: of a file that is rewritten,
     earlier states as "rows:digest", oldest first. begins: of such a file, number of the first row
     of this generation. attempt: of the start that wrote this generation, if one process wrote it
-    all and it was settled.
+    all and it was settled. carry: what the log lines before `offset` leave open
+    (apps/logs/domain/reading/carry.py), of a file that has been read from its start.
     """
 
     device: int = 0
@@ -46,6 +47,7 @@ class Place:
     marks: str = ""
     begins: int = 0
     attempt: int | None = None
+    carry: bytes = b""
 
 
 class FollowedFile:
@@ -139,6 +141,10 @@ class FollowedFile:
         self.place = replace(
             self.place, offset=offset, head=head, records=self.place.records + records
         )
+
+    def leave(self, carry: bytes) -> None:
+        """Keep what the lines that are handed over leave open."""
+        self.place = replace(self.place, carry=carry)
 
     def superseded(self) -> bool:
         """Whether the path now names another file that has content: this one will not grow."""

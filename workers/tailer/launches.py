@@ -41,13 +41,15 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A registered start. attempt: None if the server receives the run from its process."""
+    """A registered start. attempt: None if the server receives the run from its process. reader: of
+    the server (apps/logs/domain/parcel/reader.py), 0 if it takes no parcels."""
 
     slot: str
     name: str
     started_ns: int
     attempt: int | None
     run: str = ""
+    reader: int = 0
 
 
 class LaunchBook:
@@ -130,7 +132,9 @@ class LaunchBook:
             return None
         self._failures, self._next_try_s, self.error = 0, 0.0, ""
         number = attempt if isinstance(attempt, int) else None
-        launch = Launch(start.slot, start.name, started_ns, number, start.run)
+        reader = said.get("reader")
+        reader = reader if isinstance(reader, int) else 0
+        launch = Launch(start.slot, start.name, started_ns, number, start.run, reader)
         self._known[start.run, start.slot, start.name] = launch
         durable.append(self._file, msgspec.json.encode(launch))
         what = "received live, not sent again" if number is None else f"attempt {number}"

@@ -26,7 +26,8 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A byte range of a file that ends at a line end, except when `partial`."""
+    """A byte range of a file that ends at a line end, except when `partial`. carry: what the bytes
+    before it leave open (followed.Place)."""
 
     origin: Origin
     generation: int
@@ -34,6 +35,7 @@ class Piece:
     data: bytes
     modified_ns: int
     partial: bool = False
+    carry: bytes = b""
 
 
 class LogFile:
@@ -87,6 +89,7 @@ class LogFile:
             data=data[: end or len(data)],
             modified_ns=self.file.modified_ns(),
             partial=end == 0,
+            carry=place.carry,
         )
         self.file.advance(len(piece.data))
         return piece

@@ -17,7 +17,7 @@ from workers.tailer.spool import Entry, Spool
 
 log = logging.getLogger(__name__)
 _random = random.SystemRandom()
-MAY_REST = frozenset({"logs"})
+MAY_REST = frozenset({"logs", "packed"})
 """Endpoints that rest after a 429, while the others go on: a server whose log store is full still
 takes checkpoints and metrics."""
 

@@ -58,6 +58,7 @@ SETTINGS: Final = (
     Setting("trainer_state", PATHS, "trainer_state.json, or the output folder of HF's Trainer"),
     Setting("zone", TEXT, "of stamps without a zone: +01:00, local, Europe/Paris; else UTC"),
     Setting("tasks", TEXT, "what a Slurm task is: rank or node; else as SLURM_NTASKS says"),
+    Setting("raw", SWITCH, "send the bytes of log lines: the server reads them, not this node"),
     Setting("resume_step", NUMBER, "the step this start resumed from"),
     Setting("time_shift_ns", NUMBER, "the server adds this to every time"),
     Setting("once", SWITCH, "the files are complete: send what is there and end"),

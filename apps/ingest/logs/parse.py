@@ -9,6 +9,8 @@ import msgspec
 
 from apps.core.errors import BadPayload
 from apps.ingest import frames
+from apps.logs.domain.reading.carry import Carry
+from apps.logs.domain.reading.segments import ParsePolicy, SegmentMeta
 
 MAX_LINES = 1_000_000
 
@@ -39,6 +41,29 @@ class Segment(msgspec.Struct, frozen=True):
     zone_offset_s: Annotated[int, _DAY_S] = 0
     tasks_are_ranks: bool = False
     alone: bool = False
+
+    def meta(
+        self, node: str | None, shift_ns: int, carry: Carry | None, previous_ns: int | None
+    ) -> SegmentMeta:
+        """What the reader is told of it. carry, previous_ns: of the file before it."""
+        return SegmentMeta(
+            source=self.source,
+            channel=self.channel,
+            local_rank=self.local_rank,
+            node=node,
+            offset=self.offset,
+            seen_ns=self.seen_ns,
+            generation=self.generation,
+            previous_ns=previous_ns,
+            time_shift_ns=shift_ns,
+            partial=self.partial,
+            rank=self.rank,
+            carry=carry,
+        )
+
+    def policy(self) -> ParsePolicy:
+        """Switches of the reader."""
+        return ParsePolicy(self.zone_offset_s, self.tasks_are_ranks, self.alone)
 
 
 class _Header(msgspec.Struct, frozen=True):

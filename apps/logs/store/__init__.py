@@ -7,7 +7,7 @@ from apps.logs.store.faultclasses import (
     revisions,
     taxonomy_of_run,
 )
-from apps.logs.store.files import contexts
+from apps.logs.store.files import FileContext, FileKey, contexts
 from apps.logs.store.overview import arrivals, extent, line_counts, newest_chunk
 from apps.logs.store.payloads import check_bucket
 from apps.logs.store.pulse import hour_span, node_hours
@@ -31,9 +31,12 @@ from apps.logs.store.triage import (
     save_triage,
     take_triage,
 )
-from apps.logs.store.writing import write_lines
+from apps.logs.store.writing import PackedLines, write_lines
 
 __all__ = [
+    "FileContext",
+    "FileKey",
+    "PackedLines",
     "add_revision",
     "arrivals",
     "check_bucket",

@@ -18,9 +18,8 @@ from apps.logs.domain.pattern.tally import (
     tally,
 )
 from apps.logs.domain.pattern.tallyblock import decode_tally, encode_tally
-from apps.logs.domain.pattern.templates import MAX_CACHED, OTHER, masked, template_of_shape
+from apps.logs.domain.pattern.templates import masked
 from apps.logs.domain.reading.columns import LineColumns
-from apps.logs.domain.reading.readings import without_digits
 
 MAX_TEMPLATES = 2_000
 """Templates of a run. Lines of further ones are counted under OTHER."""
@@ -49,34 +48,18 @@ _TEXTS = """
 _committed: dict[int, frozenset[int]] = {}
 
 
-_ids: dict[bytes, int] = {}
-"""Shape of a message -> its template."""
-
-
-def add_templates(run_id: int, attempt: int, node: str, lines: LineColumns) -> None:
-    """Counts the templates of one node's new lines."""
+def add_templates(
+    run_id: int, attempt: int, node: str, lines: LineColumns, template: NDArray[np.int64]
+) -> None:
+    """Counts the templates of one node's new lines. template: of each line."""
     columns = Columns(
-        template=_templates(lines),
+        template=template,
         rank=lines.rank.astype(np.int64),
         time_ns=lines.time_ns,
         severity=lines.severity.astype(np.int64),
         seq=lines.seq,
     )
     note_templates(run_id, attempt, node, columns, lines.message)
-
-
-def _templates(lines: LineColumns) -> NDArray[np.int64]:
-    """The template of each line: one for all messages of a shape."""
-    kinds = lines.shape.astype(np.int64) << 32 | lines.message_at
-    _, first, which = np.unique(kinds, return_index=True, return_inverse=True)
-    shapes = [lines.message_shape(number) for number in first.tolist()]
-    known = {shape: _ids.get(shape, OTHER) for shape in shapes}
-    new = [shape for shape, template in known.items() if template == OTHER]
-    known.update(zip(new, map(template_of_shape, without_digits(new)), strict=True))
-    if len(_ids) + len(new) > MAX_CACHED:
-        _ids.clear()
-    _ids.update((shape, known[shape]) for shape in new)
-    return np.array([known[shape] for shape in shapes], dtype=np.int64)[which]
 
 
 def note_templates(

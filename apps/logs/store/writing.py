@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.core.records import MetricRow, Severity
-from apps.logs.domain.chunk.chunks import encode_chunk
+from apps.logs.domain.chunk.chunkheads import header_of
+from apps.logs.domain.chunk.chunks import pack_chunk
 from apps.logs.domain.chunk.coverage import accept
+from apps.logs.domain.pattern.linetemplates import templates_of
 from apps.logs.domain.reading.columns import NO_RANK, NO_STEP, LineColumns, joined
 from apps.logs.domain.reading.latejobs import Told, told_in
 from apps.logs.domain.reading.segments import TEE, ParsedSegment
@@ -51,6 +53,19 @@ class _Batch:
     told: list[Told] = field(default_factory=list)
     gaps: int = 0
     skipped: int = 0
+    moved: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PackedLines:
+    """All lines of a batch, and the bytes of the chunk that they came as. template: of each line.
+
+    Lines of a generation bear its number in the name of their file already.
+    """
+
+    lines: LineColumns
+    template: NDArray[np.int64]
+    chunk: bytes
 
 
 def write_lines(
@@ -60,11 +75,15 @@ def write_lines(
     segments: Sequence[ParsedSegment],
     *,
     batch_id: str,
+    packed: PackedLines | None = None,
 ) -> LinesWritten:
     """Stores the new lines of one node's batch; in the caller's transaction.
 
     Bytes that are stored already are skipped line by line, also in another batching; a jump in a
     file is kept as a gap until its bytes come. Files are locked in id order.
+
+    packed: the lines of the segments as they came; if all are new and nothing more is known of them
+    here they are stored as they are.
     """
     if not segments:
         return LinesWritten()
@@ -79,12 +98,14 @@ def write_lines(
     )
     late_before_ns = overview.late_before_ns(run_id, attempt)
     for segment in segments:
-        _take(batch, segment)
-    lines = joined(batch.tables)
-    _fill_ranks(lines, batch.states.values())
+        _take(batch, segment, named=packed is not None)
+    whole = packed if not batch.skipped and not batch.moved else None
+    lines = whole.lines if whole else joined(batch.tables)
     classes = taxonomy_of_run(run_id)
     faults = faults_in(lines, classes)
     raise_severity(lines, faults)
+    if _fill_ranks(lines, batch.states.values()) or len(faults.own):
+        whole = None
     batch.touched |= fold_lines(batch.states, place, lines)
     save_files(run_id, batch.files.values())
     save_states(run_id, attempt, [batch.states[key] for key in batch.touched])
@@ -93,18 +114,20 @@ def write_lines(
     if len(lines):
         owner = ChunkOwner(run_id, attempt, place, batch.batch_id)
         add_unread(run_id, classes.revision, faults.unread)
-        add_chunks([_packed(owner, piece) for piece in _pieces(lines)])
+        add_chunks(_chunks(owner, lines, whole))
         add_pulse(run_id, attempt, place, lines)
         add_step_times(run_id, attempt, place, lines)
-        add_templates(run_id, attempt, place, _counted(lines, with_files=with_files))
+        counted = _counted(lines, whole, with_files=with_files)
+        add_templates(run_id, attempt, place, *counted)
         here = (run_id, attempt, place)
         triable = add_events(here, lines, _source_of(batch), faults, with_files=with_files)
     mark_dirty(run_id, attempt, new_events=triable, new_lines=bool(len(lines)))
     return _summary(batch, lines, late_before_ns)
 
 
-def _take(batch: _Batch, segment: ParsedSegment) -> None:
-    """The new lines of one segment into the batch."""
+def _take(batch: _Batch, segment: ParsedSegment, *, named: bool) -> None:
+    """The new lines of one segment into the batch. named: they bear the name of their file and
+    generation."""
     file = batch.files[(segment.meta.source, segment.meta.generation)]
     lines = LineColumns.of(segment.lines)
     done = accept(file.coverage, segment.meta.offset, segment.end, lines.seq.tolist())
@@ -119,8 +142,10 @@ def _take(batch: _Batch, segment: ParsedSegment) -> None:
     if len(done.keep) < len(lines):
         lines = lines.select(done.keep)
     if len(lines):
-        lines.seq = np.array(done.seq, dtype=np.int64)
-        if file.generation:
+        seq = np.array(done.seq, dtype=np.int64)
+        batch.moved |= not np.array_equal(seq, lines.seq)
+        lines.seq = seq
+        if file.generation and not named:
             lines.rename(f"{file.name}#{file.generation}")
         file.lines += len(lines)
         file.last_ns = max(int(lines.time_ns[-1]), file.last_ns or 0)
@@ -136,9 +161,9 @@ def _take_numbers(batch: _Batch, segment: ParsedSegment, keep: Sequence[int]) ->
     batch.rank_rows += [row for row, line in ranks if kept is None or line in kept]
 
 
-def _fill_ranks(lines: LineColumns, states: Iterable[RankState]) -> None:
-    """Lines of a process whose rank is known by now get it, also in consoles."""
-    local = lines.local_rank
+def _fill_ranks(lines: LineColumns, states: Iterable[RankState]) -> bool:
+    """Lines of a process whose rank is known by now get it, also in consoles; whether one did."""
+    local, filled = lines.local_rank, False
     named = np.flatnonzero((local != NO_RANK) & (lines.rank != NO_RANK))
     known = {state.local_rank: state.rank for state in states if state.local_rank is not None}
     for process in np.unique(local[named]).tolist():
@@ -147,17 +172,32 @@ def _fill_ranks(lines: LineColumns, states: Iterable[RankState]) -> None:
     for process in np.unique(local[nameless]).tolist():
         if (rank := known.get(process)) is not None:
             lines.rank[nameless & (local == process)] = rank
+            filled = True
+    return filled
 
 
-def _counted(lines: LineColumns, *, with_files: bool) -> LineColumns:
-    """The lines whose templates are counted: no console copies of rank files."""
-    copies = lines.of_channel(TEE)
-    return lines.select(np.flatnonzero(~copies)) if with_files and copies.any() else lines
+def _counted(
+    lines: LineColumns, packed: PackedLines | None, *, with_files: bool
+) -> tuple[LineColumns, NDArray[np.int64]]:
+    """The lines whose templates are counted, which are no console copies of rank files; and their
+    templates."""
+    copies = lines.of_channel(TEE) if with_files else np.zeros(0, dtype=np.bool_)
+    if not copies.any():
+        return lines, packed.template if packed else templates_of(lines)
+    own = lines.select(np.flatnonzero(~copies))
+    return own, templates_of(own)
 
 
-def _packed(owner: ChunkOwner, lines: LineColumns) -> PackedChunk:
-    header, body = encode_chunk([lines])
-    return PackedChunk(owner, header, int(np.count_nonzero(lines.of_channel(TEE))), body)
+def _chunks(owner: ChunkOwner, lines: LineColumns, packed: PackedLines | None) -> list[PackedChunk]:
+    if packed is not None:
+        return [PackedChunk(owner, header_of(lines), _copies(lines), packed.chunk)]
+    return [
+        PackedChunk(owner, header_of(one), _copies(one), pack_chunk(one)) for one in _pieces(lines)
+    ]
+
+
+def _copies(lines: LineColumns) -> int:
+    return int(np.count_nonzero(lines.of_channel(TEE)))
 
 
 def _pieces(lines: LineColumns) -> Iterable[LineColumns]:

@@ -16,7 +16,7 @@ from workers.tailer.settings import PREFIX, SETTINGS
 ROOT = Path(__file__).parents[3]
 DEPLOY = ROOT / "deploy/agent"
 POD = "train_gpt-worker-0_0a1b2c3d/pytorch/0.log"
-MODULES = {"protobuf": "google", "google-crc32c": "google_crc32c"}
+MODULES = {"protobuf": "google", "google-crc32c": "google_crc32c", "pyyaml": "yaml"}
 GUARD = """
 import sys
 class Guard:

@@ -165,6 +165,11 @@ def encode_chunk(
     if not 0 < count <= MAX_LINES:
         raise ValueError(f"a chunk holds 1 to {MAX_LINES} lines, not {count}")
     lines = joined([LineColumns.of(table) for table in tables])
+    return header_of(lines), pack_chunk(lines, level=level)
+
+
+def pack_chunk(lines: LineColumns, *, level: int = LEVEL) -> bytes:
+    """The bytes of a chunk of 1 to MAX_LINES lines. ValueError if they are too many."""
     sections = _packed(lines)
     size = sum(map(len, sections.values()))
     if size > MAX_PAYLOAD_BYTES:
@@ -175,7 +180,7 @@ def encode_chunk(
         for (name, section), frame in zip(sections.items(), frames, strict=True)
     ]
     head = _HEAD.pack(MAGIC, VERSION, len(sections))
-    return header_of(lines), b"".join((head, *directory, *frames))
+    return b"".join((head, *directory, *frames))
 
 
 def _frame(name: int, section: bytes, level: int) -> bytes:
@@ -196,7 +201,7 @@ def _packed(lines: LineColumns) -> Sections:
         COLUMNS: _pack_columns(lines),
         SHAPES: pack_shapes(shapes),
         LINES: pack_ints(shape.astype(np.int64)),
-        DIGITS: pack_digits(shape, counts, lines.digits, lines.digit_at),
+        DIGITS: pack_digits(shape, counts, lines.all_digits(), lines.digit_at),
     }
     if lines.originals:
         sections[ORIGINALS] = msgspec.msgpack.encode(lines.originals)
@@ -241,6 +246,12 @@ def decode_chunk(body: bytes, texts: Texts | None = None) -> ChunkLines:
     texts: of open_texts(), if it was called before.
     """
     return _guarded(partial(_decode, bytes(body), texts))
+
+
+def claims(body: bytes) -> dict[int, int]:
+    """Section -> how large it says that it is once unpacked. Raises BadChunk."""
+    frames = _guarded(lambda: _frames(body, _version(body)[1]))
+    return {name: size for name, (_, size) in frames.items()}
 
 
 def open_texts(body: bytes) -> Texts:

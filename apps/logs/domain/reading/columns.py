@@ -107,6 +107,10 @@ class LineColumns(Sequence[LogLine]):
         start, end = self.digit_at[number : number + 2].tolist()
         return filled(self.shapes[int(self.shape[number])], self.digits[start:end])
 
+    def all_digits(self) -> bytes:
+        """Of all lines, one after the other."""
+        return self.digits
+
     def text(self, number: int) -> str:
         """Text of one line."""
         return self.raw(number).decode("utf-8", "replace")
@@ -114,6 +118,14 @@ class LineColumns(Sequence[LogLine]):
     def message(self, number: int) -> str:
         """Text of one line without its prefixes."""
         return self.raw(number)[int(self.message_at[number]) :].decode("utf-8", "replace")
+
+    def messages(self, numbers: NDArray[np.intp]) -> list[str]:
+        """The same of many lines."""
+        cut = zip(self.several(numbers), self.message_at[numbers].tolist(), strict=True)
+        return [
+            text[at:] if text.isascii() else text.encode()[at:].decode("utf-8", "replace")
+            for text, at in cut
+        ]
 
     def message_shape(self, number: int) -> bytes:
         """Shape of one message."""
@@ -176,7 +188,7 @@ class LineColumns(Sequence[LogLine]):
     def select(self, keep: Sequence[int] | NDArray[np.int64]) -> LineColumns:
         """The lines with these numbers, in that order."""
         kept = np.asarray(keep, dtype=np.int64)
-        at, digits = self.digit_at, self.digits
+        at, digits = self.digit_at, self.all_digits()
         pieces = zip(at[kept].tolist(), at[kept + 1].tolist(), strict=True)
         return LineColumns(
             origins=self.origins,
@@ -215,11 +227,12 @@ class LineColumns(Sequence[LogLine]):
             shape=self.shape[here],
             shapes=self.shapes,
             digits=self.digits[int(at[0]) : int(at[-1])],
-            originals={
-                line - start: raw for line, raw in self.originals.items() if start <= line < end
-            },
+            originals=self._originals_between(start, end),
             _digit_at=at - at[0],
         )
+
+    def _originals_between(self, start: int, end: int) -> dict[int, bytes]:
+        return {line - start: raw for line, raw in self.originals.items() if start <= line < end}
 
     def __len__(self) -> int:
         return len(self.seq)
@@ -267,7 +280,7 @@ def joined(tables: Sequence[LineColumns]) -> LineColumns:
         message_at=_whole([table.message_at for table in tables], np.int32),
         shape=_whole(shape, np.int32),
         shapes=list(shapes),
-        digits=b"".join([table.digits for table in tables]),
+        digits=b"".join([table.all_digits() for table in tables]),
         originals={
             start + line: raw
             for start, table in zip(starts, tables, strict=False)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta
 
 from apps.core.records import LogLine
 
@@ -14,6 +17,8 @@ _PAIR = re.compile(r"\b(pid|world_size|world|host)=(\S+)")
 _PID_DIGITS, _RANK_DIGITS = 18, 7
 _MAX_NODE, _MAX_DEVICE = 253, 200
 _DEVICE = re.compile(r"\bdevice=(.+)$")
+_NO_NUL = "^[^\\x00]*$"
+Int4 = Annotated[int, Meta(ge=0, lt=2**31)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +29,13 @@ class Placement:
     device: the accelerator's name.
     """
 
-    rank: int
-    node: str | None
-    local_rank: int | None
-    pid: int | None
-    world_size: int | None
-    device: str | None
-    time_ns: int
+    rank: Int4
+    node: Annotated[str, Meta(max_length=_MAX_NODE, pattern=_NO_NUL)] | None
+    local_rank: Int4 | None
+    pid: Annotated[int, Meta(ge=0, lt=2**62)] | None
+    world_size: Int4 | None
+    device: Annotated[str, Meta(max_length=_MAX_DEVICE, pattern=_NO_NUL)] | None
+    time_ns: Annotated[int, Meta(ge=0, le=2**62)]
 
 
 def step_of(message: str) -> int | None:

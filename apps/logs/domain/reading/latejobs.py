@@ -21,11 +21,11 @@ _NO_ROW = MetricRow(0, 0, {})
 @dataclass(frozen=True, slots=True, eq=False)
 class LateJobs(Sequence[JobRow]):
     """Each of these lines tells a row. lines: int64[n], ascending. formats: int64[n], index into
-    FORMATS. message, time_ns: of a line."""
+    FORMATS. messages: of some lines. time_ns: of one."""
 
     lines: NDArray[np.int64]
     formats: NDArray[np.int64]
-    message: Callable[[int], str]
+    messages: Callable[[NDArray[np.int64]], Sequence[str]]
     time_ns: Callable[[int], int]
 
     def __len__(self) -> int:
@@ -39,8 +39,14 @@ class LateJobs(Sequence[JobRow]):
         if isinstance(index, slice):
             return [self[at] for at in range(*index.indices(len(self)))]
         line, known = int(self.lines[index]), FORMATS[int(self.formats[index])]
-        row = row_of(known, self.message(line), self.time_ns(line))
-        return JobRow(line, known.family, row or _NO_ROW)
+        return JobRow(line, known.family, self.rows([index])[0])
+
+    def rows(self, numbers: Sequence[int]) -> list[MetricRow]:
+        """The rows with these numbers."""
+        lines = self.lines[np.asarray(numbers, dtype=np.int64)]
+        formats = [FORMATS[at] for at in self.formats[numbers].tolist()]
+        said = zip(formats, self.messages(lines), map(self.time_ns, lines.tolist()), strict=True)
+        return [row_of(*one) or _NO_ROW for one in said]
 
     def part(self, first: int, last: int, start: int) -> LateJobs:
         """Those from number `first` to before `last`, of lines counted from `start`."""
@@ -48,7 +54,7 @@ class LateJobs(Sequence[JobRow]):
         return LateJobs(
             self.lines[here] - start,
             self.formats[here],
-            lambda line: self.message(line + start),
+            lambda lines: self.messages(lines + start),
             lambda line: self.time_ns(line + start),
         )
 
@@ -77,7 +83,9 @@ class Told:
     rows: Sequence[int]
 
     def read(self) -> list[MetricRow]:
-        """The rows themselves."""
+        """The rows themselves; none for a line that tells nothing after all."""
+        if isinstance(self.job, LateJobs):
+            return [row for row in self.job.rows(self.rows) if row.values]
         return [self.job[at].row for at in self.rows]
 
 

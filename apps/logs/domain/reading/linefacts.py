@@ -74,7 +74,10 @@ class LineFacts:
                 telling[at] = False
                 unplaced += [int(said[at])] * is_unplaced(known, body)
         late = LateJobs(
-            said[telling], formats[telling], self.body, lambda line: int(lines.time_ns[line])
+            said[telling],
+            formats[telling],
+            lambda some: list(map(self.body, some.tolist())),
+            lambda line: int(lines.time_ns[line]),
         )
         return late, unplaced
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from apps.logs.domain.chunk.packedshapes import PackedShapes
 from apps.logs.domain.reading.segments import Lines
 from apps.logs.domain.reading.table import LineTable
 
@@ -20,12 +21,9 @@ def holding(lines: Lines, texts: Sequence[bytes]) -> list[int]:
         wanted = [text.decode() for text in texts]
         return [at for at, text in enumerate(lines.text) if any(w in text for w in wanted)]
     # Several files may share a list of shapes, of which these lines have a part.
-    used = np.flatnonzero(np.bincount(lines.shape, minlength=len(lines.shapes))).tolist()
-    shapes = [lines.shapes[at] for at in used]
-    joined = b"\n".join(shapes)
-    there = [text for text in texts if text in joined]
-    if not there:
-        return []
+    used = np.flatnonzero(np.bincount(lines.shape, minlength=len(lines.shapes)))
+    shapes = PackedShapes.of([lines.shapes[at] for at in used.tolist()])
     hit = np.zeros(len(lines.shapes), dtype=np.bool_)
-    hit[used] = [any(text in shape for text in there) for shape in shapes]
-    return np.flatnonzero(hit[lines.shape]).tolist()
+    for text in texts:
+        hit[used] |= shapes.holding(text)
+    return np.flatnonzero(hit[lines.shape]).tolist() if hit.any() else []

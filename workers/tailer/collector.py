@@ -10,7 +10,6 @@ from typing import Any
 
 from apps.core.errors import AppError
 from apps.logs.domain.parcel.reader import reader_number
-from workers.tailer import parcels
 from workers.tailer.checkpoints import event_of
 from workers.tailer.config import AgentConfig
 from workers.tailer.followed import FollowedFile, Place
@@ -139,6 +138,9 @@ class Collector:
         content = Content("logs", header, [piece.data for piece in pieces], lines)
         if self._config.raw or launch.reader != reader_number():
             return content
+        # An agent that sends bytes needs none of it: a quarter of the time it takes to start.
+        from workers.tailer import parcels
+
         read = parcels.read(content, [piece.carry for piece in pieces])
         for (file, _), carry in zip(taken, read.after, strict=True):
             file.file.leave(carry)

@@ -12,7 +12,7 @@ lock() {
 lock requirements/base.txt pyproject.toml
 lock requirements/dev.txt pyproject.toml --extra dev
 # The node agent alone, at the versions of the server.
-printf '%s\n' google-crc32c httpx msgspec numpy orjson protobuf pyyaml zstandard |
+printf '%s\n' google-crc32c google-re2 httpx msgspec numpy orjson protobuf pyyaml zstandard |
     lock requirements/agent.txt - --constraint requirements/base.txt
 echo 'uv>=0.13,<1' | lock requirements/uv.txt -
 

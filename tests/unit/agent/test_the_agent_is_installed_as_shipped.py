@@ -16,7 +16,12 @@ from workers.tailer.settings import PREFIX, SETTINGS
 ROOT = Path(__file__).parents[3]
 DEPLOY = ROOT / "deploy/agent"
 POD = "train_gpt-worker-0_0a1b2c3d/pytorch/0.log"
-MODULES = {"protobuf": "google", "google-crc32c": "google_crc32c", "pyyaml": "yaml"}
+MODULES = {
+    "protobuf": "google",
+    "google-crc32c": "google_crc32c",
+    "pyyaml": "yaml",
+    "google-re2": "re2",
+}
 GUARD = """
 import sys
 class Guard:
@@ -26,7 +31,7 @@ class Guard:
             return None
         raise ModuleNotFoundError(f"{name} is none of the agent's packages")
 sys.meta_path.insert(0, Guard())
-import workers.tailer.__main__
+import workers.tailer.__main__, workers.tailer.parcels
 """
 
 

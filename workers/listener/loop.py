@@ -83,7 +83,7 @@ class Listener:
         try:
             cluster = cluster_of(source)
         except AppError as error:
-            await self._in_thread(told.failed, "cluster", error)
+            await self._in_thread(told.failed, "", error)
             return
         spaces = source.namespaces or [""]
         parts = [("nodes", ""), *((what, one) for what in ("pods", "events") for one in spaces)]
@@ -167,7 +167,7 @@ class Told:
         self._save()
 
     def _save(self) -> None:
-        first = next((f"{part}: {error}" for part, error in self._errors.items()), "")
+        first = next((f"{at} {why}".strip() for at, why in self._errors.items()), "")
         left_out = {why: count for why, count in self._left_out.items() if count}
         status.save(Status(
             name=self._source.name, kind="kubernetes", tried_ns=now_ns(), heard_ns=self._heard_ns,

@@ -77,7 +77,8 @@ def assemble(
     of its rank is left out: that rank recovered. For ranks that print no steps the job's last
     step counts, less ten seconds for clocks that differ.
     """
-    builder = _Builder([_on_job_clock(state, known.skews) for state in states], known)
+    skews = known.skews  # made anew at each look: O(hosts)
+    builder = _Builder([_on_job_clock(state, skews) for state in states], known)
     builder.take(rows, taxonomy)
     return builder.facts()
 

@@ -67,6 +67,7 @@ PAGES: Final[Mapping[str, str]] = {
     "names": f"/projects/{PROJECT}/names/",
     "detectors": f"/projects/{PROJECT}/detectors/",
     "fault-classes": f"/projects/{PROJECT}/fault-classes/",
+    "signals": f"/projects/{PROJECT}/rank-signals/",
     "kept-logs": f"/projects/{PROJECT}/kept-logs/",
     "suites": f"/projects/{PROJECT}/evaluations/",
     "rollback-rules": f"/projects/{PROJECT}/rollback/",

@@ -131,7 +131,7 @@ def save(project: str, asked: SignalRules, actor: Actor, now_ns: int) -> SignalR
 
 def preview(project: str, patterns: Sequence[str]) -> list[Tried]:
     """What these patterns read in the last lines of ranks of the project's newest runs, those with
-    numbers first. AppError for a pattern that is wrong."""
+    numbers first, then those that say a step. AppError for a pattern that is wrong."""
     rules = rules_of(patterns)
     found: list[Tried] = []
     for run in runs.newest_runs(project, TRIED_RUNS):
@@ -143,7 +143,7 @@ def preview(project: str, patterns: Sequence[str]) -> list[Tried]:
             step, values = _read(message, rules.parsed)
             step = entry.step if step is None else step
             found.append(Tried(run.key, entry.rank, message, step, values))
-    found.sort(key=lambda one: not one.values)
+    found.sort(key=lambda one: (not one.values, one.step is None))
     return found[:SHOWN_LINES]
 
 

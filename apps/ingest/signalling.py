@@ -77,8 +77,9 @@ def _with_signals(parsed: ParsedSegment, patterns: Sequence[SignalPattern]) -> P
         return parsed
     lines = LineColumns.of(parsed.lines)
     rows = dict(zip(parsed.metric_lines, parsed.metrics, strict=True))
-    for number in np.flatnonzero(lines.rank != NO_RANK).tolist():
-        step, values = _read(lines.message(number), patterns)
+    ranked = np.flatnonzero(lines.rank != NO_RANK)
+    for number, message in zip(ranked.tolist(), lines.messages(ranked), strict=True):
+        step, values = _read(message, patterns)
         step = int(lines.step[number]) if step is None else step
         if not values or step == NO_STEP:
             continue

@@ -15,6 +15,7 @@ def names(site, exploded):
 
 def test_another_statistic_and_a_layer_are_chosen_by_keyboard(visit, exploded):
     page = visit().open_deck("/runs/lrbump/")
+    page.wait_for_selector("[data-heatmap]:not([hidden])")
     statistic = page.get_by_label("Statistic of the layers")
     assert statistic.input_value() == "grad_norm"
     statistic.select_option("update_ratio")
@@ -22,7 +23,7 @@ def test_another_statistic_and_a_layer_are_chosen_by_keyboard(visit, exploded):
     page.wait_for_selector("canvas[aria-label='Robust z of update ratio, layers by steps']")
     assert page.evaluate(f"{MAP}.layers.length") == 14
     page.reload()
-    page.wait_for_selector("[data-drawn]")
+    page.wait_for_selector("[data-heatmap]:not([hidden])")
     assert page.get_by_label("Statistic of the layers").input_value() == "update_ratio"
 
 

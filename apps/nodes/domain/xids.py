@@ -2,8 +2,9 @@
 
 The numbers, what raises them and what helps at once are those of NVIDIA's Xid catalog,
 https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html (Ampere and newer; 56, 57, 58,
-61, 81, 122 and 123 only of the list for older GPUs), and of the Fabric Manager guide, appendices
-D.4 to D.7 (DU-09883-001); words, severities and advice are ours. What the catalog says to ignore at
+61, 81, 122 and 123 only of the list for older GPUs), and of the Fabric Manager guide,
+DU-09883-001, appendices D.4 and D.5; the words of SXids 12020, 14017 and 22003 are from reports of
+others and not checked. Words, severities and advice are ours. What the catalog says to ignore at
 first is a warning at most where it stops no program, and so is what only follows another event
 (43, 45, 63, 154, 171 ...): that is never the cause. 144 to 150 are links whose message says more
 than the number. Plain Python.

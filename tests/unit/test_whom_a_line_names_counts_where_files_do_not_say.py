@@ -11,6 +11,7 @@ from apps.logs.domain.triage.classify import taxonomy
 from apps.logs.domain.triage.first_failure import first_failure
 from apps.logs.domain.triage.named import Speaker, speaker
 from apps.logs.domain.triage.ranks import RankState
+from apps.logs.domain.triage.spot import Spot
 
 S = 1_000_000_000
 LOST = "misc/socket.cc:52 NCCL WARN socketProgress: Connection closed by remote peer n9-ib<4100>"
@@ -123,3 +124,20 @@ def test_ends_that_are_close_or_not_of_their_own_have_no_order(other):
 
 def test_a_lone_rank_that_complains_of_communication_is_no_sure_suspect():
     assert answer(victim="ERR02005 DIST internal error") == (4, "n", "ascend_hccl", 0.45)
+
+
+def test_a_console_that_two_hosts_send_is_one_job():
+    said = [*summary(5, "10:00:00"), *summary(9, "10:00:30")]
+    agents = [
+        read_agent(node, [AgentLine(at, text, Spot(node)) for at, text in enumerate(said)])
+        for node in ("gpu-x1", "gpu-x2")
+    ]
+    assert first_to_end(agents).rank == 5
+
+
+@pytest.mark.parametrize("rank", [0, 3])
+def test_a_line_that_tells_only_its_rank_is_of_the_process_that_has_it(rank):
+    process = RankState("n", f"local:{rank}", rank=rank, local_rank=rank, lines=1, last_ns=S)
+    row = EventRow(S, "n", "extra.log", "stderr", 0, None, rank, 40, FULL)
+    (found,) = assemble([row], [process], taxonomy()).ranks
+    assert [event.text for event in found.events] == [FULL]

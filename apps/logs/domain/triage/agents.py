@@ -187,12 +187,14 @@ def first_to_end(agents: Sequence[AgentFacts]) -> Exit | None:
 
     Closer ones cannot be ordered: each agent notices late, by its own clock, in whole seconds.
     """
-    told = sorted(
-        (ended.told_ns, ended.rank, ended)
+    told = [
+        (ended.told_ns, ended)
         for agent in agents
         for ended in agent.exits
         if ended.told_ns is not None and ended.rank is not None and ended.code not in (0, -15, -2)
-    )
-    if len(told) < 2 or told[1][0] - told[0][0] < FIRST_BY_NS:
+    ]
+    first_ns, first = min(told, key=lambda one: one[0], default=(0, None))
+    if first is None:
         return None
-    return told[0][2]
+    others = [told_ns for told_ns, ended in told if ended.rank != first.rank]
+    return first if others and min(others) - first_ns >= FIRST_BY_NS else None

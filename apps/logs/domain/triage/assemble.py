@@ -148,7 +148,9 @@ class _Builder:
 
     def of_rank(self, row: EventRow, slot: str, event: Event) -> None:
         """Give one event to its process."""
-        state = self.by_slot.get((row.node, slot)) or self.by_rank.get((row.node, row.rank or -1))
+        state = self.by_slot.get((row.node, slot))
+        if state is None and row.rank is not None:
+            state = self.by_rank.get((row.node, row.rank))
         if state is None or recovered(event, state):
             return
         events = self.events.setdefault(id(state), [])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from ninja import Field, Router, Schema
 
 from apps.api.auth import caller, needs
@@ -12,6 +12,7 @@ from apps.api.lookup import run_of
 from apps.api.names import named_project
 from apps.core.clock import now_ns
 from apps.core.errors import NotFound
+from apps.core.places import SEARCHES, busy
 from apps.ingest.faultclasses import change
 from apps.logs import faultclasses
 from apps.logs import store as logs
@@ -178,8 +179,19 @@ def put_fault_classes(
     description="Nothing is stored. Of a run only lines that hold a text of the patterns are read, "
     "the newest first, for about five seconds at most.",
 )
-def try_fault_class(request: HttpRequest, project: str, payload: TrialIn) -> dict[str, Any]:
-    name = named_project(project)
+def try_fault_class(
+    request: HttpRequest, project: str, payload: TrialIn
+) -> dict[str, Any] | HttpResponse:
+    release = SEARCHES.take()
+    if release is None:
+        return busy()
+    try:
+        return _tried(named_project(project), payload)
+    finally:
+        release()
+
+
+def _tried(name: str, payload: TrialIn) -> dict[str, Any]:
     test = faultclasses.tester(name, payload.key, payload.patterns)
     found: dict[str, Any] = {"text": None, "run": None}
     if payload.text:

@@ -91,7 +91,7 @@ class OwnClasses:
 
 
 def class_of(said: Mapping[str, Any]) -> OwnClass:
-    """The class that as_json() wrote."""
+    """The class that dataclasses.asdict() gave."""
     return OwnClass(**{**said, "patterns": tuple(said["patterns"])})
 
 
@@ -146,15 +146,20 @@ def _checked(one: OwnClass) -> OwnClass:
                 hint=f"use one of {', '.join(allowed)}",
             )
     patterns = tuple(pattern for pattern in one.patterns if pattern.strip())
-    if not 1 <= len(patterns) <= MAX_PATTERNS:
-        raise BadFaultClass(
-            f"{len(patterns)} patterns", where=where, hint=f"write 1 to {MAX_PATTERNS} of them"
-        )
+    check_count(patterns, where)
     for number, pattern in enumerate(patterns, 1):
         compiled(pattern, f"{where}, pattern {number}")
     return OwnClass(
         one.key, title, patterns, one.role, one.layer, one.blame, action, one.severity, one.on
     )
+
+
+def check_count(patterns: Sequence[str], where: str) -> None:
+    """BadFaultClass unless a class may have so many."""
+    if not 1 <= len(patterns) <= MAX_PATTERNS:
+        raise BadFaultClass(
+            f"{len(patterns)} patterns", where=where, hint=f"write 1 to {MAX_PATTERNS} of them"
+        )
 
 
 def _check_text(text: str, most: int, where: str, *, needed: bool) -> None:

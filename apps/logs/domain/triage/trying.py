@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from apps.logs.domain.query.regexes import MAX_REGEX_CHARS
 from apps.logs.domain.reading.headers import Clock, read_headers
 from apps.logs.domain.triage.classify import Taxonomy
 from apps.logs.domain.triage.faultclass import FaultClass
-from apps.logs.domain.triage.ownclasses import OwnClass, OwnClasses, compiled, literals_of
+from apps.logs.domain.triage.ownclasses import (
+    MAX_PATTERN_CHARS,
+    BadFaultClass,
+    OwnClass,
+    OwnClasses,
+    check_count,
+    compiled,
+    literals_of,
+)
 from apps.logs.domain.triage.ownmatching import MAX_BYTES, Budget
 from apps.logs.domain.triage.owntaxonomy import with_own
 
@@ -16,6 +25,8 @@ MAX_PASTED_CHARS = 100_000
 MAX_PASTED_LINES = 1_000
 MAX_SHOWN = 100
 TRIAL_CPU_S = 2.0
+_LOOKED_FOR_CHARS = (MAX_PATTERN_CHARS, 100, 40, 20, 10)
+"""How much of each text is looked for in a run, as much as fits into one regex."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +61,7 @@ class Tester:
     """One class against lines; own: the others of the project. Raises BadFaultClass."""
 
     def __init__(self, patterns: Sequence[str], own: OwnClasses, built_in: Taxonomy) -> None:
+        check_count(patterns, "patterns")
         self._patterns = [
             compiled(pattern, f"pattern {number}") for number, pattern in enumerate(patterns, 1)
         ]
@@ -58,10 +70,19 @@ class Tester:
 
     @property
     def regex(self) -> str:
-        """RE2 that every line it takes matches: the texts it needs, however they are written."""
-        texts = (text for one in self._patterns for text in literals_of(one.needs) or ())
-        escaped = ("".join(map(_escaped, text)) for text in texts)
-        return f"(?i)(?:{'|'.join(sorted(set(escaped)))})"
+        """RE2 that every line it takes matches: the texts it needs, however they are written; of
+        long ones the beginning. BadFaultClass if there are too many of them."""
+        texts = [text for one in self._patterns for text in literals_of(one.needs) or ()]
+        for most in _LOOKED_FOR_CHARS:
+            escaped = {"".join(map(_escaped, text[:most])) for text in texts}
+            regex = f"(?i)(?:{'|'.join(sorted(escaped))})"
+            if len(regex) <= MAX_REGEX_CHARS:
+                return regex
+        raise BadFaultClass(
+            f"the patterns need one of {len(texts)} texts, too many to look for in a run",
+            where="patterns",
+            hint="try fewer of them at once, or paste lines",
+        )
 
     def take(
         self, lines: Sequence[str], *, tee: bool = False, budget: Budget | None = None

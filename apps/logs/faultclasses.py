@@ -14,7 +14,7 @@ from apps.core.errors import Conflict
 from apps.logs import search, store
 from apps.logs.domain.reading.segments import CONSOLE, TEE
 from apps.logs.domain.triage.classify import taxonomy
-from apps.logs.domain.triage.ownclasses import OwnClasses, checked
+from apps.logs.domain.triage.ownclasses import OwnClass, OwnClasses, checked
 from apps.logs.domain.triage.owntaxonomy import can_be_off
 from apps.logs.domain.triage.trying import MAX_SHOWN, Taken, Tester, Trial, others, pasted
 from apps.logs.records import LogEntry, LogQuery
@@ -51,7 +51,7 @@ def save(
     again, those lines by the new classes.
     """
     require(actor, "admin")
-    classes, off = checked(asked.classes, asked.off, can_be_off(taxonomy()))
+    classes, off = _usable(project, asked)
     with transaction.atomic():
         live = runs.live_runs(project)
         runs.lock_runs(live)
@@ -72,6 +72,14 @@ def save(
             reason=reason,
         )
         return store.mark_again(live)
+
+
+def _usable(project: str, asked: OwnClasses) -> tuple[tuple[OwnClass, ...], tuple[str, ...]]:
+    """The classes as checked() keeps them. A built-in class that was off and that this version no
+    longer has is forgotten: nobody could switch it on."""
+    built_in = can_be_off(taxonomy())
+    gone = {one for one in store.own_classes(project).off if one not in built_in}
+    return checked(asked.classes, {*asked.off} - gone, built_in)
 
 
 def _overtaken(newest: OwnClasses) -> Conflict:

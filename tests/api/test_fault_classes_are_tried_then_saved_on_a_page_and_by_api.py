@@ -5,6 +5,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from apps.accounts.services import make_token
+from apps.core.places import SEARCHES
 from apps.ingest.store import analysis_to_do
 from apps.logs import store
 from apps.logs.domain.reading.parsing import parse_segment
@@ -12,6 +13,7 @@ from apps.logs.domain.reading.segments import SegmentMeta
 from apps.logs.store.faultclasses import add_unread
 from apps.runs import store as runs
 from apps.runs.records import Progress
+from tests.own_classes import own
 
 pytestmark = pytest.mark.django_db
 PAGE, ONE = "/projects/llm/fault-classes/", "/projects/llm/fault-classes/class/"
@@ -133,6 +135,12 @@ def test_two_people_at_once_do_not_overwrite_each_other(operator):
     assert operator.post(PAGE, {"act": "off", "key": "gone", "version": 1}).status_code == 404
 
 
+def test_a_built_in_class_that_a_new_version_no_longer_has_holds_up_no_change(operator):
+    store.add_revision("llm", own(off=("class_of_last_year",)))
+    operator.post(PAGE, {"act": "off", "key": "lane_lost", "version": 1})
+    assert (saved().version, saved().off) == (2, ())
+
+
 def test_lines_that_were_not_read_are_told(operator, run):
     operator.post(ONE, form())
     add_unread(run, 1, 12_345)
@@ -192,3 +200,12 @@ def test_the_api_asks_for_scopes_and_a_run_of_the_project(client, send, token):
     assert answer.status_code == 403
     runs.ensure_run("elsewhere")
     assert send(f"{API}/try", {"patterns": ["lane"], "run": "elsewhere"}).status_code == 404
+
+
+def test_more_trials_than_there_are_places_are_told_to_wait(send):
+    held = [release for _ in range(100) if (release := SEARCHES.take()) is not None]
+    try:
+        assert send(f"{API}/try", {"patterns": ["lane"], "text": "lane"}).status_code == 503
+    finally:
+        for release in held:
+            release()

@@ -11,6 +11,7 @@ import msgspec
 from django.urls import reverse
 from django.utils.http import urlencode
 
+from apps.core.clock import now_ns
 from apps.core.errors import AppError
 from apps.core.records import Finding, NodeEvent
 from apps.core.words import duration
@@ -135,8 +136,16 @@ def crash_of(run_key: str, incident: IncidentInfo, findings: Sequence[Finding]) 
         events=events[:MAX_EVENTS],
         more_events=max(0, len(events) - MAX_EVENTS),
         quiet="" if events else _quiet(hosts, found.onset_time_ns),
-        silent=[one.name for one in statuses() if one.heard_ns < found.onset_time_ns][:MAX_SILENT],
+        silent=_silent(found.onset_time_ns),
     )
+
+
+def _silent(onset_ns: int) -> list[str]:
+    """Sources that are silent now and have been since before the failure. One that is merely due to
+    be asked again is none."""
+    latest_ns = max(now_ns(), onset_ns)
+    before = [one for one in statuses() if one.heard_ns < onset_ns and one.silent(latest_ns)]
+    return [one.name for one in before[:MAX_SILENT]]
 
 
 def _span(course: Course, onset_ns: int) -> tuple[int, int]:
@@ -219,5 +228,4 @@ def _quiet(hosts: Sequence[str], onset_ns: int) -> str:
     last_ns = max(heard.values())
     span = duration(abs(onset_ns - last_ns) / 1e9)
     when = f"{span} {'before' if last_ns <= onset_ns else 'after'} the failure"
-
     return f"Nothing is known to have happened to {named}; its newest event is {when}."

@@ -95,7 +95,9 @@ def test_a_host_that_was_heard_of_is_not_called_silent(operator, crashed):
 def test_a_source_that_was_silent_is_named(operator, crashed, valkey):
     incident, finding = crashed("exc_r6")
     onset_ns = finding.onset_time_ns
-    status.save(Status("rack-7", "prometheus", onset_ns, heard_ns=onset_ns - MINUTE_NS))
+    before_ns = onset_ns - 2 * MINUTE_NS
+    status.save(Status("rack-6", "prometheus", onset_ns, heard_ns=before_ns, silent_after_s=1e10))
+    status.save(Status("rack-7", "prometheus", onset_ns, heard_ns=before_ns))
     status.save(Status("rack-8", "prometheus", onset_ns, heard_ns=onset_ns + MINUTE_NS))
     text = words(section(operator, incident))
     assert "what they would tell is not known: rack-7. Sources" in text

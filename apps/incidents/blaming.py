@@ -80,10 +80,12 @@ def weigh(now_ns: int) -> int:
         return 0
     first, last = min(at for *_, at in waiting), max(at for *_, at in waiting)
     names = sorted({node for _, _, node, _ in waiting})
-    heard = nodes.loud_events(names, first - BEFORE_NS, last + AFTER_NS)
+    heard: dict[str, list[NodeEvent]] = {}
+    for event in nodes.loud_events(names, first - BEFORE_NS, last + AFTER_NS):
+        heard.setdefault(event.node, []).append(event)
     due: dict[int, set[int]] = {}
     for run_id, incident_id, node, at_ns in waiting:
-        if node in confirming((e for e in heard if e.node == node), at_ns):
+        if confirming(heard.get(node, ()), at_ns):
             due.setdefault(run_id, set()).add(incident_id)
     for run_id, ids in sorted(due.items()):
         _again(run_id, ids, now_ns)
@@ -114,8 +116,7 @@ def _save(info: IncidentInfo, now_ns: int) -> _Named:
 def _confirmed(names: Sequence[str], onset_ns: int) -> Mapping[str, str]:
     if not names:
         return {}
-    heard: list[NodeEvent] = nodes.events(names, onset_ns - BEFORE_NS, onset_ns + AFTER_NS)
-    return confirming(heard, onset_ns)
+    return confirming(nodes.loud_events(names, onset_ns - BEFORE_NS, onset_ns + AFTER_NS), onset_ns)
 
 
 def _of_dumps(info: IncidentInfo) -> list[Suspect]:

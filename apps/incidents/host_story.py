@@ -77,7 +77,8 @@ def story(name: str, before_ns: int = ALWAYS) -> HostStory:
         ],
         key=lambda line: -line.at_ns,
     )
-    shown, cut = lines[:PAGE], len(lines) > PAGE or len(took_part) == PAGE
+    full = PAGE in (len(took_part), len(named), len(changes))
+    shown, cut = lines[:PAGE], full or len(lines) > PAGE
     before = shown[-1].at_ns if cut else None
     return HostStory(shown, before, _devices(took_part, events), swapped)
 

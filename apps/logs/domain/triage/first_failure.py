@@ -32,7 +32,7 @@ ONLY_NAMED = 0.45
 of communication while nothing is known of any peer."""
 TIMEOUT_CLASSES = frozenset({"gloo_timeout", "nccl_watchdog_timeout", "nccl_watchdog_exception"})
 SCHEDULER_CLASSES = frozenset({"slurm_time_limit"})
-WHY_ALONE = "No other rank shows a cause of its own: they complain of a peer or say nothing."
+WHY_ALONE = "No other rank shows a cause of its own: the others complain of a peer or say nothing."
 WHY_NODE = "This line is of the machine or the scheduler, and no rank shows a cause before it."
 WHY_QUIET = "All other ranks complain of a peer; it does not."
 WHY_ENDED = "No rank says why, and its process ended 10 s or more before any other."
@@ -151,9 +151,7 @@ class _Rule:
     def of_one(self, found: Candidate) -> Verdict:
         """Exactly one rank may have started it."""
         confidence = 0.9 if found.fault.role == "cause" else 0.8
-        why = (
-            "No other rank shows a cause of its own: the others complain of a peer or say nothing."
-        )
+        why = WHY_ALONE
         fault, unheard = found.fault, found.rank.last_ns is None and found.rank.events
         waits = fault.role == "either" and fault.layer in ("comm", "network")
         if unheard or (waits and len(self.facts.ranks) == 1):

@@ -157,8 +157,10 @@ def _said(key: str, crowd: _Crowd, first: RankPulse, who: tuple[str, int | None]
             "its host", crowd.now_ns, weight=0,
         ),
     )  # fmt: skip
-    one = key.endswith(":many")
-    suspects = () if one else (Suspect(rank, first.node or None, "hang_no_error", 0.4, evidence),)
+    of_many = key.endswith(":many")
+    suspects = (
+        () if of_many else (Suspect(rank, first.node or None, "hang_no_error", 0.4, evidence),)
+    )
     return Finding(
         key=key,
         detector=DETECTOR,
@@ -171,7 +173,7 @@ def _said(key: str, crowd: _Crowd, first: RankPulse, who: tuple[str, int | None]
         seen_time_ns=crowd.now_ns,
         title=title,
         rank=rank,
-        node=None if one else first.node or None,
+        node=None if of_many else first.node or None,
         evidence=evidence,
         suspects=suspects,
         facts={

@@ -16,7 +16,7 @@ from apps.core.records import Finding, MetricRow
 from apps.incidents.domain.summary import summarise
 from apps.logs.domain.triage.classify import Taxonomy
 from apps.logs.domain.triage.first_failure import first_failure
-from apps.logs.domain.triage.report import finding_of
+from apps.logs.domain.triage.report import confidence_word, finding_of
 from apps.logs.domain.triage.verdict import Verdict
 from apps.metrics.domain import rank_outlier, straggling
 from apps.metrics.domain.rank_outlier import RankPolicy, RankState
@@ -26,9 +26,6 @@ from apps.metrics.domain.roles import local_losses
 from apps.metrics.domain.straggling import SignalStates
 from apps.metrics.records import Points
 from workers.benches.casefiles import CaseLines
-
-HIGH, MEDIUM = 0.8, 0.5
-"""Confidence from which on the words are used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +48,6 @@ class Answer:
         }
 
 
-def word(confidence: float) -> str:
-    """high, medium or low."""
-    return "high" if confidence >= HIGH else "medium" if confidence >= MEDIUM else "low"
-
-
 def answered(lines: CaseLines, faults: Taxonomy) -> Answer:
     """The answer to a job."""
     verdict = first_failure(lines.facts(faults), faults)
@@ -70,7 +62,9 @@ def answered(lines: CaseLines, faults: Taxonomy) -> Answer:
     first = next(iter(summarise(found, places).suspects), None)
     if first is None:
         return Answer(None, None, None, "none")
-    return Answer(first.rank, first.node or None, first.fault_class, word(first.confidence))
+    return Answer(
+        first.rank, first.node or None, first.fault_class, confidence_word(first.confidence)
+    )
 
 
 def _said(verdict: Verdict) -> Answer:
@@ -79,7 +73,7 @@ def _said(verdict: Verdict) -> Answer:
     rank = verdict.together or (first.rank if first is not None else None)
     if verdict.not_derivable:
         return Answer(rank, host, verdict.fault.id, "none")
-    return Answer(rank, host, verdict.fault.id, word(verdict.confidence))
+    return Answer(rank, host, verdict.fault.id, confidence_word(verdict.confidence))
 
 
 def apart(rows: Sequence[MetricRow], ranks: int) -> Iterator[Finding]:

@@ -21,8 +21,9 @@ import orjson
 from apps.core.errors import AppError
 from apps.logs.domain.triage.classify import Taxonomy, taxonomy
 from apps.logs.domain.triage.flight import FlightVerdict, judge
+from apps.logs.domain.triage.report import confidence_word
 from workers.benches import triagerecorded, triagestorm
-from workers.benches.caseanswers import Answer, answered, word
+from workers.benches.caseanswers import Answer, answered
 from workers.benches.casefiles import dumps_of, files_of, lines_of
 from workers.benches.report import BenchOptions, BenchReport
 
@@ -76,7 +77,7 @@ def _said_by_dumps(said: Answer, flight: FlightVerdict) -> Answer:
     if not flight.ranks:
         return said
     rank = flight.ranks if len(flight.ranks) > 1 else flight.ranks[0]
-    return replace(said, rank=rank, confidence=word(flight.confidence))
+    return replace(said, rank=rank, confidence=confidence_word(flight.confidence))
 
 
 def score(judged: list[tuple[Answer, dict[str, Any]]]) -> dict[str, int]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from apps.core.rankspans import spans
 from apps.core.records import NodeEvent
 from apps.core.words import many
 from apps.incidents.store import blames
@@ -14,7 +15,6 @@ from apps.nodes import hosts_store
 from apps.nodes import store as nodes
 from apps.nodes.records import ChangeInfo
 from apps.runs import hosts_store as parts
-from apps.runs.domain.moves import spans
 from apps.runs.hosts_store import Handed, Part
 
 PAGE = 60

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from apps.core.rankspans import spans
 from apps.logs.domain.triage.agents import AgentFacts, Exit
 from apps.logs.domain.triage.case import AttemptFacts, RankFacts
 from apps.logs.domain.triage.classify import taxonomy
@@ -11,7 +12,6 @@ from apps.logs.domain.triage.course import course_of
 from apps.logs.domain.triage.first_failure import first_failure
 from apps.logs.domain.triage.keylines import MAX_LINES
 from apps.logs.domain.triage.lanes import MAX_LANES
-from apps.logs.domain.triage.rankspans import spans
 from apps.logs.domain.triage.roots import Event
 from apps.logs.domain.triage.spot import Spot
 

@@ -1,10 +1,9 @@
 """runs.domain.moves: two attempts of a run compared host by host."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.runs.domain.moves import Swap, moves, spans
+from apps.runs.domain.moves import Swap, moves
 
 BEFORE = {"a": [0, 1], "b": [2, 3], "c": [4, 5]}
 
@@ -38,13 +37,6 @@ def test_a_job_that_shrinks_loses_a_host_and_gains_none():
 def test_hosts_are_paired_by_most_ranks_in_common():
     found = moves({"a": [0, 1, 2], "b": [3]}, {"x": [0, 1], "y": [2, 3]})
     assert found.swaps == (Swap("a", "x", (0, 1)), Swap("b", "y", (3,)))
-
-
-@pytest.mark.parametrize(
-    ("ranks", "words"), [([], ""), ([3], "3"), ([0, 1, 2, 7], "0-2, 7"), ([1, 3, 4], "1, 3-4")]
-)
-def test_ranks_are_said_in_short(ranks, words):
-    assert spans(ranks) == words
 
 
 places = st.dictionaries(st.integers(0, 12), st.sampled_from("abcdef"), max_size=12)

@@ -14,9 +14,9 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from apps.core import words as core_words
+from apps.core.rankspans import spans as rank_spans
 from apps.core.records import Candidate
 from apps.dashboard.rollback import Scene
-from apps.runs.domain.moves import spans as rank_spans
 from apps.runs.records import RunInfo
 
 register = template.Library()
@@ -275,7 +275,7 @@ def words(name: str | None) -> str:
 
 @register.filter
 def spans(ranks: Sequence[int]) -> str:
-    """Ascending ranks in short: "0-7, 64"."""
+    """Ranks in short: "0-7, 64"."""
     return rank_spans(ranks)
 
 

@@ -7,7 +7,7 @@ the later attempt may still be there, silent: of it nothing is claimed.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 Hosts = Mapping[str, Sequence[int]]
@@ -85,14 +85,3 @@ def _swaps(went: Mapping[tuple[str, int], str]) -> list[Swap]:
             paired |= {old, new}
             found.append(Swap(old, new, tuple(sorted(ranks))))
     return found
-
-
-def spans(ranks: Iterable[int]) -> str:
-    """Ascending ranks in short: "0-7, 64"."""
-    parts: list[list[int]] = []
-    for rank in ranks:
-        if parts and rank == parts[-1][1] + 1:
-            parts[-1][1] = rank
-        else:
-            parts.append([rank, rank])
-    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in parts)

@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from apps.core.rankspans import spans
 from apps.core.words import many
 from apps.logs.domain.triage.case import AttemptFacts, RankFacts
 from apps.logs.domain.triage.keylines import KeyLine, key_lines
 from apps.logs.domain.triage.lanes import Lanes, blamed_ranks, lanes_of
 from apps.logs.domain.triage.ordering import said_of_clocks
-from apps.logs.domain.triage.rankspans import spans
 from apps.logs.domain.triage.report import title_of
 from apps.logs.domain.triage.roots import Root, root_of
 from apps.logs.domain.triage.verdict import Verdict

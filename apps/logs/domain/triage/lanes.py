@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from apps.core.rankspans import spans
 from apps.logs.domain.triage.agents import Exit
 from apps.logs.domain.triage.case import AttemptFacts, RankFacts
-from apps.logs.domain.triage.rankspans import spans
 from apps.logs.domain.triage.roots import Root, root_of
 from apps.logs.domain.triage.verdict import Verdict
 

@@ -112,12 +112,12 @@ class Crash:
 
 def crash_of(run_key: str, incident: IncidentInfo, findings: Sequence[Finding]) -> Crash | None:
     """The section for the failure of the incident's attempt; None without one, or where it was
-    judged before courses were kept."""
+    judged by a program that kept no course, or another kind of it."""
     key = failure_key(incident.attempt)
-    found = next((f for f in findings if f.key == key and f.facts.get("course")), None)
-    if found is None:
+    found = next((f for f in findings if f.key == key), None)
+    course = _course(found) if found is not None else None
+    if found is None or course is None:
         return None
-    course = msgspec.convert(found.facts["course"], Course)
     begin_ns, end_ns = _span(course, found.onset_time_ns)
     hosts = sorted({s.node for s in found.suspects if s.node})[:MAX_HOSTS]
     events = _events(hosts, found.onset_time_ns)
@@ -138,6 +138,13 @@ def crash_of(run_key: str, incident: IncidentInfo, findings: Sequence[Finding]) 
         quiet="" if events else _quiet(hosts, found.onset_time_ns),
         silent=_silent(found.onset_time_ns),
     )
+
+
+def _course(found: Finding) -> Course | None:
+    try:
+        return msgspec.convert(found.facts.get("course"), Course)
+    except msgspec.ValidationError:
+        return None
 
 
 def _silent(onset_ns: int) -> list[str]:

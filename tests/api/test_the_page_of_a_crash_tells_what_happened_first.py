@@ -1,11 +1,13 @@
 """The section of an incident page on how a job died, from recorded files to links that work."""
 
 import re
+from dataclasses import replace
 from html import unescape
 
 import pytest
 
 from apps.core.records import NodeEvent
+from apps.dashboard.crash import crash_of
 from apps.incidents import services as incidents
 from apps.incidents import store
 from apps.ingest.nodes import status
@@ -101,6 +103,14 @@ def test_a_source_that_was_silent_is_named(operator, crashed, valkey):
     status.save(Status("rack-8", "prometheus", onset_ns, heard_ns=onset_ns + MINUTE_NS))
     text = words(section(operator, incident))
     assert "what they would tell is not known: rack-7. Sources" in text
+
+
+@pytest.mark.parametrize("course", [None, {"first": "Rank 5 hung.", "lanes": 3}])
+def test_a_course_that_another_program_kept_is_left_out(crashed, course):
+    incident, finding = crashed("hang_r5")
+    told = replace(finding, facts={**finding.facts, "course": course})
+    assert crash_of("run", incident, [finding]) is not None
+    assert crash_of("run", incident, [told]) is None
 
 
 def test_the_post_mortem_says_the_same(operator, crashed):

@@ -59,3 +59,16 @@ def test_a_value_of_another_kind_is_read_or_refused_in_words(sent):
 def test_what_is_nested_too_deep_is_refused(door, depth):
     with pytest.raises(BadPayload):
         heard(door, b'{"a":' * depth)
+
+
+@pytest.mark.parametrize(
+    ("door", "line"),
+    [
+        ("slurm", f"NodeName=gpu-a01 State=DOWN Reason=x{' ' * 300_000}y z"),
+        ("slurm", f"NodeName=gpu-a01{' ' * 300_000}y State=DOWN"),
+        ("ipmi", f"1 | 11/30/2026 | 02:11:09 | Temperature | {'temp' * 220} | Asserted\n" * 100),
+    ],
+)
+def test_a_line_that_repeats_itself_does_not_cost_its_square(door, line):
+    events, _ = heard(door, line.encode())
+    assert {event.kind for event in events} <= {"node_down", "thermal"} and events

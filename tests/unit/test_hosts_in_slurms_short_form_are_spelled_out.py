@@ -26,6 +26,11 @@ def test_a_range_without_end_costs_no_more_than_the_most_hosts():
     assert len(expand("n[0-999999999]r[0-999999999]")) == MAX_HOSTS
 
 
+@pytest.mark.parametrize("text", [f"n{'[1]' * 5_000}", "n[0-999999999][-]", "n[-][0-999999999]"])
+def test_brackets_that_make_no_host_cost_nothing(text):
+    assert expand(f"{text}," * 1_000 + "login1") == ("login1",)
+
+
 @given(st.lists(st.integers(0, 9_999), min_size=1, max_size=40, unique=True))
 def test_what_is_folded_is_spelled_out_again(numbers):
     names = [f"gpu{number:04d}" for number in numbers]

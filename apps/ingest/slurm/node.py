@@ -90,8 +90,10 @@ def of_json(found: Any) -> Standing:
 def of_line(line: str, sender: Sender) -> Standing | None:
     """A line of `scontrol --oneliner show node`; None if it names no node.
 
-    Times are the controller's, in a zone that it does not name: `sender` says it.
+    Times are the controller's, in a zone that it does not name: `sender` says it. O(length).
     """
+    # Long runs of blanks would cost these patterns the square of their length.
+    line = " ".join(line.split())
     said = _REASON.search(line)
     facts = line if said is None else line[: said.start()]
     fields = dict(part.partition("=")[::2] for part in _FIELD.split(facts.strip()))

@@ -72,3 +72,11 @@ def test_what_is_nested_too_deep_is_refused(door, depth):
 def test_a_line_that_repeats_itself_does_not_cost_its_square(door, line):
     events, _ = heard(door, line.encode())
     assert {event.kind for event in events} <= {"node_down", "thermal"} and events
+
+
+def test_long_names_that_begin_alike_are_told_apart():
+    place = f"/var/lib/kubelet/pods/{'0' * 36}/volumes/kubernetes.io~csi/pvc-"
+    lines = [f'node_filesystem_readonly{{mountpoint="{place}{n}"}} {n % 2}' for n in range(4)]
+    events, _ = heard("metrics", "\n".join(lines).encode())
+    assert [event.device for event in events] == [f"{place}1", f"{place}3"]
+    assert len({event.key for event in events}) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -19,6 +20,8 @@ MAX_LOOKS = MAX_READINGS = 200_000
 MAX_RAW = 2_048
 """Characters of an event's own words that are kept."""
 MAX_MESSAGE = 1_000
+MAX_NAME = 128
+"""Of a reading."""
 SMALLER = "send smaller batches"
 
 
@@ -142,7 +145,7 @@ def parse(body: bytes) -> NodeBatch:
 def _look(look: _Look) -> Look:
     readings = tuple(
         Reading(
-            name=clean(one.name, 128),
+            name=_told_apart(clean(one.name, None)),
             kind=clean(one.kind, 64),
             level=clean(one.level, 16),
             message=clean(one.message, MAX_MESSAGE),
@@ -157,6 +160,14 @@ def _look(look: _Look) -> Look:
         for one in look.readings
     )
     return Look(clean(look.source, 32), look.node, look.time_ns, readings, look.whole)
+
+
+def _told_apart(name: str) -> str:
+    """At most MAX_NAME characters, others for other names: mount points of one pod begin alike."""
+    if len(name) <= MAX_NAME:
+        return name
+    digest = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:16]
+    return f"{name[: MAX_NAME - 17]}~{digest}"
 
 
 def clean(value: str, most: int | None) -> str:

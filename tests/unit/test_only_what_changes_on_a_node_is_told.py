@@ -57,8 +57,27 @@ def test_a_state_that_is_not_named_is_over_only_after_a_whole_look(whole, ends):
 
 
 def test_a_source_that_knows_since_when_is_believed():
-    told = looks(replace(HOT, time_ns=3 * NS), replace(HOT, level="", time_ns=9 * NS))
-    assert told == [(3, "warning", None, "hot"), (3, "warning", 9, "hot")]
+    told = looks(None, replace(HOT, time_ns=3 * NS), replace(HOT, level="", time_ns=19 * NS))
+    assert told == [(3, "warning", None, "hot"), (3, "warning", 19, "hot")]
+
+
+def test_a_source_whose_clock_runs_ahead_still_tells_the_end():
+    told = looks(HOT, replace(level("critical"), time_ns=900 * NS), level(""))
+    assert told[-1] == (15, "critical", 30, "hot")
+
+
+def test_what_a_source_takes_for_something_else_under_the_same_time_is_another_event():
+    held = change({}, Look("dcgm", "a01", 9 * NS, (replace(HOT, time_ns=3 * NS),))).put
+    other = replace(HOT, kind="xid_79", time_ns=3 * NS)
+    over, begun = change(held, Look("dcgm", "a01", 20 * NS, (other,))).events
+    assert (over.kind, over.ended_ns, begun.kind) == ("thermal", 20 * NS, "xid_79")
+    assert over.key != begun.key
+
+
+def test_of_two_readings_of_one_name_the_later_stands():
+    held = change({}, Look("dcgm", "a01", 9 * NS, (HOT,))).put
+    after = change(held, Look("dcgm", "a01", 20 * NS, (level(""), HOT)))
+    assert (list(after.put), after.drop) == (["temp 3"], set())
 
 
 def test_a_count_tells_its_rises():

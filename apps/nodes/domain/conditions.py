@@ -39,7 +39,8 @@ class Reading:
     level: severity of a state that is bad or of the event that a change is; "" if all is well.
     near: too good to begin a bad state, not good enough to end one. value: of every mode but
     state. least: the smallest rise, or change of a mark, that counts. time_ns: since when, where
-    the source says so; None for the time of the look.
+    the source says so; None for the time of the look. A time after the look counts as the look's:
+    a clock that runs ahead must not make what comes next late.
     """
 
     name: str
@@ -98,7 +99,8 @@ def change(held: Mapping[str, Held], look: Look) -> Change:
     """
     changed = Change()
     for reading in look.readings:
-        _read(changed, look, changed.put.get(reading.name) or held.get(reading.name), reading)
+        before = None if reading.name in changed.drop else held.get(reading.name)
+        _read(changed, look, changed.put.get(reading.name, before), reading)
     if look.whole:
         named = {reading.name for reading in look.readings}
         for name, one in held.items():
@@ -107,8 +109,12 @@ def change(held: Mapping[str, Held], look: Look) -> Change:
     return changed
 
 
+def _since(look: Look, reading: Reading) -> int:
+    return look.time_ns if reading.time_ns is None else min(reading.time_ns, look.time_ns)
+
+
 def _read(changed: Change, look: Look, before: Held | None, reading: Reading) -> None:
-    at_ns = look.time_ns if reading.time_ns is None else reading.time_ns
+    at_ns = _since(look, reading)
     if before is not None and before.mode is not reading.mode:
         before = None
     if before is not None and at_ns < before.since_ns:
@@ -120,20 +126,22 @@ def _read(changed: Change, look: Look, before: Held | None, reading: Reading) ->
 
 
 def _state(changed: Change, look: Look, before: Held | None, reading: Reading) -> None:
-    at_ns = look.time_ns if reading.time_ns is None else reading.time_ns
+    at_ns = _since(look, reading)
     if before is not None and (before.level, before.kind) == (reading.level, reading.kind):
         return
     if before is not None and not reading.level and reading.near:
         return
     if before is not None:
-        _end(changed, look, reading.name, before, at_ns)
+        # A source may keep its "since" and change its mind on what it is: that is news of now.
+        kept = bool(reading.level) and at_ns == before.since_ns
+        _end(changed, look, reading.name, before, look.time_ns if kept else at_ns)
     if reading.level:
         now = _hold(changed, reading, at_ns)
         changed.events.append(_event(look, reading.name, now))
 
 
 def _number(changed: Change, look: Look, before: Held | None, reading: Reading) -> None:
-    at_ns = look.time_ns if reading.time_ns is None else reading.time_ns
+    at_ns = _since(look, reading)
     if before is not None and not _moved(before.value, reading):
         return
     said = _said(before, reading, at_ns)
@@ -196,5 +204,5 @@ def _event(look: Look, name: str, held: Held, ended_ns: int | None = None) -> No
         source=look.source,
         raw=held.raw,
         ended_ns=ended_ns,
-        key=name,
+        key=f"{name}/{held.kind}/{held.level}",
     )

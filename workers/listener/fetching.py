@@ -14,7 +14,13 @@ import httpx
 from django.conf import settings
 
 from apps.alerts.domain.outgoing import Reach
-from apps.alerts.transports.http import USER_AGENT, HttpPolicy, Refused, judged_address
+from apps.alerts.transports.http import (
+    USER_AGENT,
+    HttpPolicy,
+    Refused,
+    judged_address,
+    usual_authorities,
+)
 from apps.core.errors import AppError
 
 LIMIT_S: Final = 10.0
@@ -54,8 +60,10 @@ class Way:
 def trust(ca_file: str, *, verify: bool) -> ssl.SSLContext | bool:
     """Whom to believe: the authorities of a file, the usual ones, or anybody. AppError for a file
     that holds none."""
-    if not verify or not ca_file:
-        return verify
+    if not verify:
+        return False
+    if not ca_file:
+        return usual_authorities()
     try:
         return ssl.create_default_context(cafile=ca_file)
     except (OSError, ssl.SSLError) as error:

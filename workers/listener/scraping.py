@@ -37,8 +37,12 @@ class Answer:
 
 
 async def ask(source: Source) -> list[Answer]:
-    """Every address of a source once; those that do not answer say why."""
-    way = Way(trust(source.ca_file, verify=source.verify), source.token_file)
+    """Every address of a source once; those that do not answer say why. None of them is asked
+    while the authorities to believe cannot be read."""
+    try:
+        way = Way(trust(source.ca_file, verify=source.verify), source.token_file)
+    except AppError as error:
+        return [Answer(target, now_ns(), error=str(error)) for target in targets(source)]
     turns = asyncio.Semaphore(AT_ONCE)
 
     async def one(target: Target) -> Answer:

@@ -1,8 +1,11 @@
 """workers.listener.taking"""
 
+from dataclasses import replace
+
 import pytest
 
 from apps.core.errors import AppError
+from apps.core.records import NodeEvent
 from apps.ingest import stream
 from apps.ingest.envelope import unpack
 from apps.ingest.nodes.parse import NodeBatch, parse
@@ -31,6 +34,13 @@ def test_the_same_look_later_is_no_news(bodies):
     taker = Taker()
     assert [taker.take("s", batch(at)) for at in (10, 20, 30)] == [1, 0, 0]
     assert len(bodies()) == 1
+
+
+def test_an_event_that_is_told_again_is_no_news_until_it_has_ended(bodies):
+    taker, open_ = Taker(), NodeEvent("a1", 10, "xid_79", "critical", "off the bus")
+    told = [(open_,), (open_,), (replace(open_, ended_ns=30),), (open_,)]
+    assert [taker.take("s", NodeBatch(events)) for events in told] == [1, 0, 1, 0]
+    assert [body.events[0].ended_ns for body in bodies()] == [None, 30]
 
 
 def test_of_many_nodes_only_those_that_changed(bodies):

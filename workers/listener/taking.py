@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from apps.accounts.records import SYSTEM
 from apps.core.clock import now_ns
@@ -20,26 +19,33 @@ MAX_REMEMBERED = 200_000
 
 
 class Taker:
-    """Takes batches. A look that says what the last one of its node said is not sent again."""
+    """Takes batches. A look that says what the last one of its node said is not sent again, nor is
+    an event: gpud tells those of an hour at each turn."""
 
     def __init__(self) -> None:
         self._said: dict[tuple[str, str, str], int] = {}
+        self._told: set[int] = set()
 
     def take(self, name: str, batch: NodeBatch) -> int:
-        """How many events and changed looks were taken of the source `name`.
+        """How many new events and changed looks were taken of the source `name`.
 
         Raises services.Refused if the stream is full or away; then nothing is remembered, and the
         next look says it again.
         """
         news = [look for look in batch.looks if self._said.get(_key(name, look)) != _hash(look)]
-        if batch.events or any(batch.left_out.values()):
-            _send(replace(batch, looks=()))
+        events = {hash((name, one)): one for one in batch.events}
+        new = {number: one for number, one in events.items() if number not in self._told}
+        if new or any(batch.left_out.values()):
+            _send(NodeBatch(tuple(new.values()), batch.left_out))
+            if len(self._told) > MAX_REMEMBERED:
+                self._told.clear()
+            self._told.update(new)
         for part in _parts(news):
             _send(NodeBatch((), {}, tuple(part)))
             if len(self._said) > MAX_REMEMBERED:
                 self._said.clear()
             self._said.update((_key(name, look), _hash(look)) for look in part)
-        return len(batch.events) + len(news)
+        return len(new) + len(news)
 
 
 def _key(name: str, look: Look) -> tuple[str, str, str]:

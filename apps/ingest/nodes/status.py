@@ -19,8 +19,9 @@ QUIET_S: Final = 60.0
 class Status(msgspec.Struct, frozen=True):
     """One source. heard_ns: when it answered last, 0: never. silent_after_s: without an answer.
 
-    targets, failing: addresses, and how many of them did not answer last. error: the first reason.
-    told: events and changed looks since the listener started. left_out: what became none.
+    targets, failing: addresses (of a cluster: watches), and how many of them did not answer last.
+    error: the first reason. told: new events and changed looks; of a cluster since the listener
+    started. left_out: what became none, of the last turn or since the listener started.
     """
 
     name: str

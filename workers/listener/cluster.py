@@ -114,7 +114,7 @@ def _of_kubeconfig(source: Source) -> Cluster:
         said = yaml.safe_load(Path(source.kubeconfig).read_text(encoding="utf-8"))
         context = _named(said["contexts"], said["current-context"])["context"]
         server = _named(said["clusters"], context["cluster"])["cluster"]
-        user = _named(said["users"], context["user"])["user"]
+        user = _named(said["users"], context["user"])["user"] or {}
         url = str(server["server"]).rstrip("/")
     except (OSError, UnicodeDecodeError, yaml.YAMLError, KeyError, TypeError) as error:
         raise AppError(

@@ -1,10 +1,14 @@
-"""workers.listener.scraping, before anything is asked."""
+"""workers.listener, before anything is asked."""
 
 import asyncio
 import ssl
 
+import pytest
+
+from apps.core.errors import AppError
 from apps.ingest.nodes.sources import Source
 from workers.listener import scraping
+from workers.listener.cluster import cluster_of
 from workers.listener.fetching import trust
 from workers.listener.taking import Taker
 
@@ -21,3 +25,17 @@ def test_the_usual_authorities_are_read_once_for_all_addresses():
     found = trust("", verify=True)
     assert isinstance(found, ssl.SSLContext) and found.verify_mode is ssl.CERT_REQUIRED
     assert trust("", verify=True) is found
+
+
+@pytest.mark.parametrize("user", ["null", "{}", "{exec: {command: aws}}"])
+def test_a_kubeconfig_that_logs_in_otherwise_is_refused_with_the_source(tmp_path, user):
+    file = tmp_path / "kubeconfig"
+    file.write_text(f"""
+current-context: here
+contexts: [{{name: here, context: {{cluster: c, user: u}}}}]
+clusters: [{{name: c, cluster: {{server: "https://k8s:6443"}}}}]
+users: [{{name: u, user: {user}}}]
+""")
+    with pytest.raises(AppError, match="logs in by a program") as refused:
+        cluster_of(Source("training", "kubernetes", kubeconfig=str(file)))
+    assert refused.value.where == "training"

@@ -101,6 +101,11 @@ def test_hosts_stand_in_natural_order_and_are_bounded():
         read(many.encode())
 
 
+def test_a_line_of_blanks_does_not_cost_its_square():
+    text = nccl_text(["a", "b"], 4.0)
+    assert pairs_of(f"{text}\n{' ' * 300_000}x\n") == pairs_of(text)
+
+
 @given(st.one_of(
     st.binary(max_size=300),
     st.builds(

@@ -130,7 +130,8 @@ def _nccl_row(line: str) -> tuple[int, float, bool] | None:
     The last eight columns are time, algbw, busbw and wrong, out of place and in place; before them
     stand 4 columns, or 5 in newer versions.
     """
-    words = _STAMP.sub("", line).split()
+    # A long run of blanks would cost the pattern the square of its length.
+    words = _STAMP.sub("", " ".join(line.split())).split()
     if not 12 <= len(words) <= 13 or not _NUMBER.fullmatch(words[0]):
         return None
     bandwidth = _real(words[-6])

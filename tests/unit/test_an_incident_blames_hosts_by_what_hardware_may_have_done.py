@@ -78,6 +78,10 @@ def test_a_suspect_without_a_host_blames_none():
         (T0, "xid_79", "warning"),
         (T0, "peermem", "error"),
         (T0, "oom_kill", "error"),
+        (T0, "evicted", "error"),
+        (T0, "preempted", "error"),
+        (T0, "storage", "error"),
+        (T0, "xid_31", "error"),
     ],
 )
 def test_what_confirms_nothing(time_ns, kind, severity):

@@ -9,6 +9,7 @@ from typing import Final
 from apps.core.records import NodeEvent, Suspect
 from apps.incidents.domain.faults import of_host
 from apps.incidents.domain.suspects import SILENT_CORRUPTION
+from apps.nodes.domain.xids import EITHER, xid
 
 SUSPECT_FROM: Final = 0.4
 """Blamed for so much, a host is suspected: a medium verdict on hardware, or a high one on what may
@@ -20,8 +21,11 @@ AFTER_NS: Final = 300 * 1_000_000_000
 """An event of the host from 10 minutes before to 5 after the onset confirms the suspicion. Source:
 the window of the card of an incident; not measured."""
 LOUD: Final = frozenset({"critical", "error"})
-_SYMPTOMS: Final = frozenset({"peermem", "oom_kill", "nfs", "load"})
-"""Kinds of events that follow a failure of the job or of the storage as well as they cause one."""
+_SYMPTOMS: Final = frozenset({
+    "peermem", "oom_kill", "nfs", "load", "storage", "evicted", "preempted",
+})  # fmt: skip
+"""Kinds of events that follow a failure of the job, of the storage or a scheduler's decision as
+well as they cause one."""
 _NOT_THE_HOST: Final = frozenset({"none", "storage", "scheduler", "agent", "code", "compiler"})
 _OF_USERS: Final = "user_"
 _UNKNOWN_SHARE: Final = 0.5
@@ -110,12 +114,20 @@ def _within_one(blames: Sequence[HostBlame]) -> tuple[HostBlame, ...]:
     )
 
 
+def _speaks_of_the_host(kind: str) -> bool:
+    """Not an Xid that a bug of the program raises as well, such as an illegal address (31)."""
+    number = kind.removeprefix("xid_")
+    if number != kind and number.isdigit():
+        return xid(int(number)).blame != EITHER
+    return kind not in _SYMPTOMS
+
+
 def confirming(events: Iterable[NodeEvent], onset_ns: int) -> dict[str, str]:
     """node -> the first event that confirms a suspicion of that onset, in words."""
     found: dict[str, str] = {}
     for event in sorted(events, key=lambda e: e.time_ns):
         near = onset_ns - BEFORE_NS <= event.time_ns <= onset_ns + AFTER_NS
-        if near and event.severity in LOUD and event.kind not in _SYMPTOMS:
+        if near and event.severity in LOUD and _speaks_of_the_host(event.kind):
             device = f" on {event.device}" if event.device else ""
             found.setdefault(event.node, f"{event.kind}{device}: {event.message}"[:300])
     return found

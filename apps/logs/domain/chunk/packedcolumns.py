@@ -5,6 +5,8 @@ Who stores a chunk as it came reads a few of its lines only. Plain Python and Nu
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,11 +15,28 @@ from apps.logs.domain.chunk.chunktexts import ShapedTexts
 from apps.logs.domain.reading.columns import LineColumns
 
 
-class PackedColumns(LineColumns):
-    """Those from number `first` on of `texts`."""
+class _Digits:
+    """The digits of all lines of a chunk in the order of its lines, put in order when they are
+    asked for. at: where those of each line begin; n + 1 places. About 0.3 microseconds a line."""
 
-    __slots__ = ("_first", "_texts")
+    def __init__(self, texts: ShapedTexts) -> None:
+        self._texts = texts
+
+    @cached_property
+    def whole(self) -> bytes:
+        return self._texts.apart()[2]
+
+    @cached_property
+    def at(self) -> NDArray[np.int64]:
+        return np.concatenate(([0], np.cumsum(self._texts.width[self._texts.shape])))
+
+
+class PackedColumns(LineColumns):
+    """Those from number `first` on of `texts`. Pieces of one chunk share its digits."""
+
+    __slots__ = ("_first", "_ordered", "_texts")
     _texts: ShapedTexts
+    _ordered: _Digits
     _first: int
 
     @classmethod
@@ -40,16 +59,20 @@ class PackedColumns(LineColumns):
             digits=b"",
             originals=dict(chunk.originals),
         )
-        found._texts, found._first = packed, 0
+        found._texts, found._ordered, found._first = packed, _Digits(packed), 0
         return found
 
+    @property
+    def digit_at(self) -> NDArray[np.int64]:
+        """As in LineColumns."""
+        here = self._ordered.at[self._first : self._first + len(self) + 1]
+        return here - here[0]
+
     def all_digits(self) -> bytes:
-        """Of all lines, one after the other. About 0.3 microseconds a line."""
+        """Of all lines, one after the other."""
         if not self.digits:
-            _, _, whole = self._texts.apart()
-            widths = np.concatenate(([0], np.cumsum(self._texts.width[self._texts.shape])))
-            start, end = widths[self._first], widths[self._first + len(self)]
-            self.digits = whole[int(start) : int(end)]
+            at = self._ordered.at[[self._first, self._first + len(self)]].tolist()
+            self.digits = self._ordered.whole[slice(*at)]
         return self.digits
 
     def raw(self, number: int) -> bytes:
@@ -78,5 +101,6 @@ class PackedColumns(LineColumns):
             digits=b"",
             originals=self._originals_between(start, end),
         )
-        part._texts, part._first = self._texts, self._first + start
+        part._texts, part._ordered = self._texts, self._ordered
+        part._first = self._first + start
         return part

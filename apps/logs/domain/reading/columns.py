@@ -102,6 +102,14 @@ class LineColumns(Sequence[LogLine]):
         sizes = np.fromiter(map(len, self.shapes), dtype=np.int64, count=len(self.shapes))
         return sizes[self.shape]
 
+    @property
+    def next_seq(self) -> NDArray[np.int64]:
+        """Where the line behind each one begins, in a file of nothing but these lines."""
+        sizes = self.text_bytes
+        for at, raw in self.originals.items():
+            sizes[at] = len(raw)
+        return self.seq + sizes + 1
+
     def raw(self, number: int) -> bytes:
         """UTF-8 bytes of the text of one line."""
         start, end = self.digit_at[number : number + 2].tolist()
@@ -232,6 +240,8 @@ class LineColumns(Sequence[LogLine]):
         )
 
     def _originals_between(self, start: int, end: int) -> dict[int, bytes]:
+        if end - start < len(self.originals):
+            return self._originals_of(np.arange(start, end))
         return {line - start: raw for line, raw in self.originals.items() if start <= line < end}
 
     def __len__(self) -> int:
@@ -258,16 +268,20 @@ def joined(tables: Sequence[LineColumns]) -> LineColumns:
     shapes: dict[bytes, int] = {}
     origin, shape = [], []
     before: list[bytes] = []
-    to_shape: list[int] = []
+    listed: tuple[Origin, ...] = ()
+    to = np.zeros(0, dtype=np.uint16)
+    to_shape = np.zeros(0, dtype=np.int32)
     for table in tables:
-        to = [origins.setdefault(one, len(origins)) for one in table.origins]
-        if len(origins) > MAX_ORIGINS:
-            raise ValueError(f"more than {MAX_ORIGINS} origins")
-        origin.append(_translated(table.origin, to, np.uint16))
-        if table.shapes is not before:  # pieces of one table share its shapes
-            to_shape = [shapes.setdefault(one, len(shapes)) for one in table.shapes]
-            before = table.shapes
-        shape.append(_translated(table.shape, to_shape, np.int32))
+        if table.origins is not listed:  # pieces of one table share them, and its shapes
+            places = [origins.setdefault(one, len(origins)) for one in table.origins]
+            if len(origins) > MAX_ORIGINS:
+                raise ValueError(f"more than {MAX_ORIGINS} origins")
+            to, listed = np.array(places, dtype=np.uint16), table.origins
+        origin.append(_translated(table.origin, to))
+        if table.shapes is not before:
+            places = [shapes.setdefault(one, len(shapes)) for one in table.shapes]
+            to_shape, before = np.array(places, dtype=np.int32), table.shapes
+        shape.append(_translated(table.shape, to_shape))
     starts = np.cumsum([0, *(len(table) for table in tables)]).tolist()
     return LineColumns(
         origins=tuple(origins),
@@ -289,9 +303,8 @@ def joined(tables: Sequence[LineColumns]) -> LineColumns:
     )
 
 
-def _translated(values: NDArray[Any], to: Sequence[int], dtype: type) -> NDArray[Any]:
-    places: NDArray[Any] = np.asarray(to, dtype=dtype)
-    return places[values] if len(values) else values
+def _translated(values: NDArray[Any], to: NDArray[Any]) -> NDArray[Any]:
+    return to[values] if len(values) else values
 
 
 def _whole(parts: Sequence[NDArray[Any]], dtype: type) -> NDArray[Any]:

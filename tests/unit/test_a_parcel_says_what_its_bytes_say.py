@@ -93,6 +93,27 @@ def test_a_line_that_comes_in_pieces_goes_as_bytes():
 def test_more_lines_than_a_parcel_holds_go_as_bytes():
     data = b"x 1\n" * 20_001
     assert parcels.read(content((segment(data), data)), [b""]).content is None
+    assert len(opened((segment(data[4:]), data[4:])).opened.lines) == 20_000
+
+
+@pytest.mark.parametrize(
+    "numbers", [" ".join(f"a{n}=1.5" for n in range(300)), f"{'a' * 400}=1.5"], ids=["many", "long"]
+)
+def test_more_numbers_than_a_row_holds_go_as_bytes(numbers):
+    data = f"[rank0] step 1 {numbers}\n".encode()
+    assert parcels.read(content((segment(data), data)), [b""]).content is None
+
+
+@pytest.mark.parametrize("more", [{}, {"time_shift_ns": -(2**61)}])
+def test_lines_of_times_that_no_parcel_has_go_as_bytes(more):
+    data = LINES + b"2200-01-01 00:00:00 [INFO] [rank0] a clock that is off\n" * (not more)
+    assert parcels.read(content((segment(data), data), **more), [b""]).content is None
+
+
+def test_what_is_left_open_is_remembered_at_any_time_that_lines_have():
+    data = b"2200-01-01 00:00:00 [INFO] [rank0] a clock that is off\n"
+    (after,) = parcels.read(content((segment(data), data)), [b""]).after
+    assert unpack(after).time_ns > 2**62
 
 
 def test_a_generation_bears_its_number():

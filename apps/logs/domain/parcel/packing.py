@@ -20,6 +20,7 @@ from apps.logs.domain.parcel.wire import (
     MAX_ORIGINAL_BYTES,
     MAX_SIDE_BYTES,
     MAX_TEXT_BYTES,
+    MAX_TIME_NS,
     Row,
     SegmentSide,
     Side,
@@ -72,28 +73,36 @@ def pack(
         templates=templates.tolist(),
     )
     said = msgspec.msgpack.encode(side)
-    if len(said) > MAX_SIDE_BYTES:
+    if len(said) > MAX_SIDE_BYTES or not _is_taken(said):
         return None
     packed = zstandard.ZstdCompressor(level=LEVEL).compress(said)
     return Parcel(packed, pack_chunk(lines, level=LEVEL))
+
+
+def _is_taken(side: bytes) -> bool:
+    """Whether the server takes this side: a line may tell more numbers than a row has."""
+    try:
+        msgspec.msgpack.decode(side, type=Side)
+    except msgspec.ValidationError:
+        return False
+    return True
 
 
 def _fits(lines: LineColumns) -> bool:
     return (
         0 < len(lines) <= MAX_LINES
         and int(lines.text_bytes.sum()) <= MAX_TEXT_BYTES
+        and int(lines.time_ns.min()) >= 0
+        and int(lines.time_ns.max()) <= MAX_TIME_NS
         and sum(map(len, lines.originals.values())) <= MAX_ORIGINAL_BYTES
     )
 
 
 def _is_whole(one: ParsedSegment, table: LineColumns, data: bytes) -> bool:
     """Whether the lines, each with its end, are the bytes of the segment, one after the other."""
-    sizes = table.text_bytes.copy()
-    for at, raw in table.originals.items():
-        sizes[at] = len(raw)
     begins = np.append(table.seq, one.end + (not data.endswith(b"\n")))
     return bool(len(table)) and bool(
-        begins[0] == one.meta.offset and (begins[:-1] + sizes + 1 == begins[1:]).all()
+        begins[0] == one.meta.offset and (table.next_seq == begins[1:]).all()
     )
 
 

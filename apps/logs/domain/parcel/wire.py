@@ -19,6 +19,8 @@ MAX_ORIGINAL_BYTES = 2 << 20
 MAX_SIDE_BYTES = 2 << 20
 MAX_CARRY_BYTES = 64 << 10
 """What unpacks to more than these is no parcel: the agent sends bytes then."""
+MAX_TIME_NS = 2**62
+"""The year 2116. Lines of a later time, or of one before 1970, go as bytes."""
 
 _Whole = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 _Line = Annotated[int, msgspec.Meta(ge=0, lt=MAX_LINES)]
@@ -46,7 +48,7 @@ class SegmentSide(msgspec.Struct, frozen=True, array_like=True):
     with. job: numbers of the job that are no `formats` of Side.
     """
 
-    lines: _Line
+    lines: Annotated[int, msgspec.Meta(ge=0, le=MAX_LINES)]
     crc: Annotated[int, msgspec.Meta(ge=0, lt=2**32)]
     before: Carry | None
     after: Carry

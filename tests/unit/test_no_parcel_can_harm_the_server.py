@@ -15,6 +15,7 @@ from apps.ingest.packed.parse import parse
 from apps.logs.domain.chunk.chunks import columns_of, decode_chunk, pack_chunk
 from apps.logs.domain.chunk.intcolumns import pack_ints
 from apps.logs.domain.parcel.wire import Row, Side
+from apps.logs.domain.reading.carry import OpenBlock, OpenLine
 from tests.parcels import LINES, changed, packed, segment
 
 BODY = packed((segment(LINES), LINES))
@@ -23,8 +24,8 @@ HEAD = BODY.index(b"\n") + 1
 
 def parts(body=BODY):
     batch = parse(body)
-    size = len(body) - HEAD - len(batch.chunk)
-    side = zstandard.ZstdDecompressor().decompress(body[HEAD : HEAD + size])
+    rest = body.partition(b"\n")[2]
+    side = zstandard.ZstdDecompressor().decompress(rest[: len(rest) - len(batch.chunk)])
     return msgspec.msgpack.decode(side, type=Side), batch.chunk
 
 
@@ -107,6 +108,67 @@ def parts_shapes():
 @pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
 def test_a_lie_is_refused(lie):
     with pytest.raises(BadPayload):
+        parse(lie())
+
+
+TEXT = b"".join(b"[rank0] n %d x\n" % n for n in range(40))
+TEXT_BODY = packed((segment(TEXT), TEXT))
+LETTERS = TEXT.replace(b" n ", " é".encode())
+
+
+def of_text(change=lambda shapes: shapes, *, body=TEXT_BODY, of_side=None, of_segment=None, **more):
+    """The parcel of TEXT, with other shapes, columns or words beside them."""
+    side, chunk = parts(body)
+    lines = columns_of(decode_chunk(chunk))
+    lines = replace(lines, **{"shapes": change(lines.shapes), **more})
+    segments = [msgspec.structs.replace(side.segments[0], **(of_segment or {}))]
+    side = msgspec.structs.replace(side, **{"segments": segments, **(of_side or {})})
+    packed_side = zstandard.ZstdCompressor().compress(msgspec.msgpack.encode(side))
+    header = changed(body, side=len(packed_side)).partition(b"\n")[0]
+    return header + b"\n" + packed_side + pack_chunk(lines)
+
+
+def with_carry(**changes):
+    return of_text(of_segment={"after": msgspec.structs.replace(_carry(), **changes)})
+
+
+def _carry():
+    return parts(TEXT_BODY)[0].segments[0].after
+
+
+def of_bytes(count):
+    """The header, and what is left open, tell of another end of the file."""
+    body = with_carry(offset=count)
+    return changed(body, segments=[segment(TEXT, bytes=count)])
+
+
+SUBTLE_LIES = {
+    "NUL": (lambda: of_text(lambda all: [s.replace(b" ", b"\0") for s in all]), "no line"),
+    "no UTF-8": (lambda: of_text(lambda all: [s.replace(b" ", b"\xff") for s in all]), "no line"),
+    "a letter in two texts": (
+        lambda: of_text(lambda all: [all[0][:-1] + b"\xc3", b"\xa9" + all[1][1:]]),
+        "no line",
+    ),
+    "a prefix that ends in a letter": (
+        lambda: of_text(body=packed((segment(LETTERS), LETTERS)), of_side={"message_at": ints(9)}),
+        "inside of a letter",
+    ),
+    "several lines for one": (lambda: of_text(originals={3: b"[rank0]\nn 3 x"}), "several lines"),
+    "a file longer than its lines": (lambda: of_bytes(len(TEXT) + 1), "outside"),
+    "a file shorter by two": (lambda: of_bytes(len(TEXT) - 2), "outside"),
+    "bytes that nobody reads": (lambda: of_text() + b"x" * 10_000, "say less"),
+    "a level that is none": (lambda: with_carry(line=OpenLine(1, 7, 0, 0)), "Invalid enum value 7"),
+    "a rank that is none": (lambda: with_carry(line=OpenLine(1, 20, 2**40, 0)), "2147483647"),
+    "a known rank that is none": (lambda: with_carry(ranks=[(0, 2**40)]), "2147483647"),
+    "a last time that is none": (lambda: with_carry(time_ns=2**63), "Expected `int`"),
+    "a step that is none": (lambda: with_carry(block=OpenBlock("x", 2**63, 0)), "Expected `int`"),
+}
+
+
+@pytest.mark.parametrize(("lie", "told"), SUBTLE_LIES.values(), ids=SUBTLE_LIES)
+def test_a_subtle_lie_is_refused(lie, told):
+    assert len(parse(of_text()).opened.lines) == 40
+    with pytest.raises(BadPayload, match=told):
         parse(lie())
 
 

@@ -24,12 +24,14 @@ from apps.logs.domain.chunk import chunks
 from apps.logs.domain.chunk.chunktexts import ShapedTexts
 from apps.logs.domain.chunk.intcolumns import unpack_ints
 from apps.logs.domain.chunk.packedcolumns import PackedColumns
+from apps.logs.domain.chunk.packedshapes import PackedShapes
 from apps.logs.domain.parcel.wire import (
     MAX_CARRY_BYTES,
     MAX_LINES,
     MAX_ORIGINAL_BYTES,
     MAX_SIDE_BYTES,
     MAX_TEXT_BYTES,
+    MAX_TIME_NS,
     Row,
     SegmentSide,
     Side,
@@ -48,7 +50,9 @@ _MOST = {
     chunks.ORIGINALS: 2 * MAX_ORIGINAL_BYTES,
 }
 """Bytes of each section of a chunk: twice what an honest one can have, and more."""
-MAX_TIME_NS = 2**62
+_SLACK_BYTES = 4096
+"""Heads of sections and of frames, and more. What cannot be compressed grows by less than a
+hundredth."""
 _CHANNELS = frozenset({"stderr", STDOUT, CONSOLE, TEE})
 _LEVELS = np.array(list(Severity), dtype=np.uint8)
 Ints = NDArray[np.int64]
@@ -167,9 +171,7 @@ def _side(side: bytes) -> Side:
 
 
 def _lines(chunk: bytes, said: Side, count: int) -> LineColumns:
-    for name, size in chunks.claims(chunk).items():
-        if size > _MOST.get(name, 0):
-            raise ValueError(f"section {name} unpacks to {size} bytes")
+    _check_sizes(chunk)
     found = chunks.decode_chunk(chunk)
     texts = found.lines_text
     if len(found) != count or count > MAX_LINES:
@@ -180,7 +182,11 @@ def _lines(chunk: bytes, said: Side, count: int) -> LineColumns:
         raise ValueError(f"more than {MAX_TEXT_BYTES} bytes of text")
     if not isinstance(texts, ShapedTexts) or len(texts.packed) > count or not _are_lines(texts):
         raise ValueError("a text is no line")
+    if any(b"\n" in raw for raw in found.originals.values()):
+        raise ValueError("the bytes of a line are several lines")
     message_at = _column(said.message_at, np.diff(texts.start)).astype(np.int32)
+    if _inside_letters(texts, message_at):
+        raise ValueError("a prefix ends inside of a letter")
     lines = PackedColumns.of_chunk(found, texts, message_at)
     bad = (lines.time_ns < 0) | (lines.time_ns > MAX_TIME_NS) | (lines.rank < NO_RANK)
     bad |= (lines.step < NO_STEP) | (lines.step > MAX_TIME_NS) | ~np.isin(lines.severity, _LEVELS)
@@ -189,10 +195,47 @@ def _lines(chunk: bytes, said: Side, count: int) -> LineColumns:
     return lines
 
 
+def _check_sizes(chunk: bytes) -> None:
+    claims = chunks.claims(chunk)
+    for name, size in claims.items():
+        if size > _MOST.get(name, 0):
+            raise ValueError(f"section {name} unpacks to {size} bytes")
+    if len(chunk) > sum(claims.values()) * 1.01 + _SLACK_BYTES:
+        raise ValueError(f"{len(chunk)} bytes that say less")
+
+
 def _are_lines(texts: ShapedTexts) -> bool:
-    """Whether shapes are shapes, of lines that end, and digits are digits."""
+    """Whether shapes are shapes, of lines that end, and text; and digits are digits."""
     data = texts.packed.data
-    return b"\n" not in data and shaped(data) == data and (texts.digits or b"0").isdigit()
+    return (
+        b"\n" not in data
+        and b"\0" not in data
+        and shaped(data) == data
+        and (texts.digits or b"0").isdigit()
+        and _are_text(texts.packed)
+    )
+
+
+def _are_text(shapes: PackedShapes) -> bool:
+    """Whether each is UTF-8: all together are, and none begins inside of a letter."""
+    try:
+        shapes.data.decode()
+    except UnicodeDecodeError:
+        return False
+    return not _goes_on(shapes.data, shapes.ends).any()
+
+
+def _inside_letters(texts: ShapedTexts, at: NDArray[np.int32]) -> bool:
+    """Whether one of these places in the texts is inside of a letter."""
+    shapes = texts.packed
+    begin = (shapes.ends - shapes.sizes)[texts.shape]
+    return bool(_goes_on(shapes.data, begin + at).any())
+
+
+def _goes_on(data: bytes, places: Ints) -> NDArray[np.bool_]:
+    """At which places of UTF-8 data the letter before goes on."""
+    codes = np.frombuffer(data + b" ", dtype=np.uint8)[places]
+    return (codes & 0xC0) == 0x80
 
 
 def _column(packed: bytes, most: Ints) -> Ints:
@@ -203,12 +246,13 @@ def _column(packed: bytes, most: Ints) -> Ints:
 
 
 def _check_files(opened: Opened, files: Sequence[FileSpan]) -> None:
-    """BadPayload unless each line stands in its file, behind the one before it."""
+    """BadPayload unless the lines of each segment are its bytes, one after the other."""
     lines = opened.lines
+    ends = lines.next_seq
     for number, (file, (start, end)) in enumerate(zip(files, pairwise(opened.bounds), strict=True)):
         seq = lines.seq[start:end]
-        inside = start < end and seq[0] == file.start and seq[-1] < file.end
-        if not inside or (np.diff(seq) <= 0).any():
+        whole = start < end and seq[0] == file.start and (ends[start : end - 1] == seq[1:]).all()
+        if not whole or int(ends[end - 1]) - file.end not in (0, 1):  # 1: its end had not come
             raise BadPayload("lines outside of their segment", where=f"segments[{number}]")
         used = np.unique(lines.origin[start:end]).tolist()
         if not all(_fits(lines.origins[at], file) for at in used):

@@ -6,27 +6,35 @@ Plain Python.
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
+
+from apps.core.records import Severity
 
 MAX_OPEN = 1_000
 """Processes of one file that are remembered; the newest are kept."""
+
+_Rank = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
+_Whole = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+_Time = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class OpenLine(msgspec.Struct, frozen=True, array_like=True):
     """A line whose end had not come. piece: its number among the pieces of that line, from 1."""
 
-    piece: int
-    severity: int
-    rank: int | None
-    local_rank: int | None
+    piece: _Whole
+    severity: Severity
+    rank: _Rank | None
+    local_rank: _Rank | None
 
 
 class OpenBlock(msgspec.Struct, frozen=True, array_like=True):
     """Numbers of the job that go on over several lines. marker: of their format."""
 
     marker: str
-    step: int
-    time_ns: int
+    step: _Whole
+    time_ns: _Time
 
 
 class Carry(msgspec.Struct, frozen=True, array_like=True):
@@ -38,11 +46,11 @@ class Carry(msgspec.Struct, frozen=True, array_like=True):
     runtime has cut. block: numbers that may go on.
     """
 
-    offset: int
-    time_ns: int
+    offset: _Whole
+    time_ns: _Time
     stamped: bool
     open: dict[str, str] = {}
-    ranks: list[tuple[int | None, int]] = []
+    ranks: list[tuple[_Rank | None, _Rank]] = []
     line: OpenLine | None = None
     parts: dict[str, str] = {}
     block: OpenBlock | None = None

@@ -281,7 +281,10 @@ def _open_line(data: bytes, lines: Opened, table: LineTable) -> OpenLine | None:
         return None
     last = len(table) - 1
     return OpenLine(
-        lines.number.get(last, 1), table.severity[last], table.rank[last], table.local_rank[last]
+        lines.number.get(last, 1),
+        Severity(table.severity[last]),
+        table.rank[last],
+        table.local_rank[last],
     )
 
 

@@ -183,4 +183,4 @@ class _Segment:
 def _open_line(lines: LineColumns) -> OpenLine:
     """The last line, whose end has not come."""
     last = lines.line(len(lines) - 1)
-    return OpenLine(1, last.severity, last.rank, last.local_rank)
+    return OpenLine(1, Severity(last.severity), last.rank, last.local_rank)

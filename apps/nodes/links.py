@@ -14,7 +14,7 @@ from apps.core.errors import AppError
 from apps.core.records import NodeEvent
 from apps.nodes import links_store, store
 from apps.nodes.domain.links import judge
-from apps.nodes.domain.linktext import MAX_NAME, read
+from apps.nodes.domain.linktext import is_name, read
 from apps.nodes.links_store import LinkTestInfo, NewTest
 
 MAX_BODY_BYTES = 16 << 20
@@ -60,7 +60,7 @@ def _checked(sent: Sent, now_ns: int) -> str:
     """The name without what no name holds; AppError for what cannot be."""
     if len(sent.body) > MAX_BODY_BYTES:
         raise AppError(f"a test has at most {MAX_BODY_BYTES >> 20} MiB", hint="send parts of it")
-    if sent.pair is not None and not all(0 < len(host) <= MAX_NAME for host in sent.pair):
+    if sent.pair is not None and not all(map(is_name, sent.pair)):
         raise AppError("both hosts are needed, or none", where="a, b")
     if sent.measured_ns is not None and not 0 < sent.measured_ns < now_ns + _FUTURE_NS:
         raise AppError("that time has not come yet", where="time_ns", hint="Unix nanoseconds")

@@ -106,6 +106,43 @@ def test_a_line_of_blanks_does_not_cost_its_square():
     assert pairs_of(f"{text}\n{' ' * 300_000}x\n") == pairs_of(text)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x" * 200_000,
+        nccl_json(["a", "b"], 4.0).replace('"a"', r'"a\u0000"').replace('"b"', r'"\ud800"'),
+        "a,b,gbit_s\nx,y\x1b,3\n",
+        "a,b,gbit_s\nx,y,1e300\n",
+    ],
+    ids=["a long cell", "names of half letters", "a control", "too fast"],
+)
+def test_what_no_tool_prints_is_refused(text):
+    with pytest.raises(BadPayload):
+        read(text.encode())
+
+
+def test_a_number_too_large_for_a_bandwidth_is_none():
+    text = nccl_json(["a", "b"], 4.0).replace('"bus_bw":4.0', f'"bus_bw":{"9" * 400}')
+    assert pairs_of(text)["a", "b"] == pytest.approx(0.32)
+
+
+def test_a_line_that_is_too_long_is_no_result():
+    text = nccl_text(["a", "b"], 4.0)
+    best = next(line for line in text.splitlines() if line.lstrip().startswith(str(1 << 33)))
+    assert pairs_of(text.replace(best, best + " " * 2_000))["a", "b"] == pytest.approx(9.6)
+
+
+def test_any_sign_that_counts_as_a_digit_may_be_a_name():
+    assert read("a,b,gbit_s\n²,x²,1\n".encode()).hosts == ("x²", "²")
+
+
+def test_pairs_with_wrong_data_are_listed_up_to_a_number_and_counted():
+    text = "".join(nccl_text(["a", f"b{at}"], 4.0, wrong=3) for at in range(70))
+    table = read(text.encode())
+    assert len(table.wrong) == 64
+    assert table.left_out == {"further pairs that got wrong data": 6}
+
+
 @given(st.one_of(
     st.binary(max_size=300),
     st.builds(

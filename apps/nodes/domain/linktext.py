@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,6 +22,10 @@ from apps.nodes.domain.links import Matrix
 MAX_HOSTS = 1_024
 MAX_PAIRS = MAX_HOSTS * MAX_HOSTS
 MAX_NAME = 253
+MAX_WRONG = 64
+"""Pairs with wrong data that are listed; further ones are counted."""
+_MAX_LINE = 1_000
+_MAX_GBIT_S = 1e12
 _HINT = "see docs/triage.md, link tests"
 _DEVICE = re.compile(r"^#\s+Rank\s+\d+ .{0,80}?\bon\s+(\S{1,253})\s+device\s+\d+")
 _NCCL_TEXT = re.compile(r"^#\s(?:nThread |\s+Rank\s+\d)", re.MULTILINE)
@@ -93,14 +96,20 @@ def _table(tool: str, tests: Sequence[_Test], left: Counter[str]) -> LinkTable:
         matrix[at[test.a], at[test.b]] = test.gbit_s
         if test.each_way:
             matrix[at[test.b], at[test.a]] = test.gbit_s
-    wrong = {(test.a, test.b): None for test in tests if test.wrong}
-    return LinkTable(tool, tuple(hosts), matrix, tuple(wrong), dict(+left))
+    wrong = tuple({(test.a, test.b): None for test in tests if test.wrong})
+    left["further pairs that got wrong data"] += len(wrong[MAX_WRONG:])
+    return LinkTable(tool, tuple(hosts), matrix, wrong[:MAX_WRONG], dict(+left))
 
 
 def _natural(name: str) -> list[tuple[bool, int, str]]:
     """gpu-2 before gpu-10."""
     parts = re.split(r"(\d{1,18})", name)
-    return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts]
+    return [(part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in parts]
+
+
+def is_name(name: str) -> bool:
+    """Whether a host can be called that."""
+    return 0 < len(name) <= MAX_NAME and name.isprintable()
 
 
 # -- nccl-tests -------------------------------------------------------------------------------
@@ -130,8 +139,9 @@ def _nccl_row(line: str) -> tuple[int, float, bool] | None:
     The last eight columns are time, algbw, busbw and wrong, out of place and in place; before them
     stand 4 columns, or 5 in newer versions.
     """
-    # A long run of blanks would cost the pattern the square of its length.
-    words = _STAMP.sub("", " ".join(line.split())).split()
+    if len(line) > _MAX_LINE:
+        return None
+    words = _STAMP.sub("", line).split()
     if not 12 <= len(words) <= 13 or not _NUMBER.fullmatch(words[0]):
         return None
     bandwidth = _real(words[-6])
@@ -164,7 +174,7 @@ def _hosts(devices: Any) -> dict[str, None]:
     """The hosts of a list of devices, in its order."""
     listed = devices if isinstance(devices, list) else []
     names = [_of(device, "hostname") or _of(device, "host") for device in listed]
-    return {name[:MAX_NAME]: None for name in names if isinstance(name, str)}
+    return {name: None for name in names if isinstance(name, str) and is_name(name)}
 
 
 def _of(value: Any, key: str) -> Any:
@@ -241,7 +251,7 @@ def _pair(
 
 def _of_table(text: str) -> Iterator[_Test]:
     """CSV: two columns of hosts and one of bandwidths, whose name says the unit."""
-    rows = csv.reader(text.splitlines())
+    rows = _rows_of(text)
     head = [name.strip().lower() for name in next(rows, [])]
     a, b = _column(head, _FROM), _column(head, _TO)
     value = _column(head, tuple(_UNITS))
@@ -252,10 +262,14 @@ def _of_table(text: str) -> Iterator[_Test]:
             hint=f"a table begins with columns like a,b,gbit_s; units are {', '.join(_UNITS)}",
         )
     factor = _UNITS[head[value]]
+    for number, row in enumerate(rows, 2):
+        if row:
+            yield _row(row, (a, b, value), factor, number)
+
+
+def _rows_of(text: str) -> Iterator[list[str]]:
     try:
-        for number, row in enumerate(rows, 2):
-            if row:
-                yield _row(row, (a, b, value), factor, number)
+        yield from csv.reader(text.splitlines())
     except csv.Error as error:
         raise BadPayload(f"this is no CSV: {error}", hint=_HINT) from error
 
@@ -266,7 +280,7 @@ def _row(row: list[str], columns: tuple[int, int, int], factor: float, number: i
     cells = [row[at].strip() if at < len(row) else "" for at in columns]
     bandwidth = 0.0 if cells[2].lower() in ("failed", "error", "timeout") else _real(cells[2])
     names = cells[:2]
-    if bandwidth is None or not all(0 < len(name) <= MAX_NAME for name in names):
+    if bandwidth is None or not all(map(is_name, names)):
         hint = 'two hosts and a bandwidth, or "failed"'
         raise BadPayload("this row is no pair", where=f"line {number}", hint=hint)
     return _Test(names[0], names[1], bandwidth * factor, each_way=False)
@@ -277,9 +291,9 @@ def _column(head: list[str], names: tuple[str, ...]) -> int | None:
 
 
 def _real(value: Any) -> float | None:
-    """A finite number from 0 on."""
+    """A number from 0 on, of a size that a bandwidth can have."""
     try:
         known = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
-    return known if math.isfinite(known) and known >= 0 else None
+    return known if 0 <= known <= _MAX_GBIT_S else None

@@ -76,7 +76,8 @@ def paces(timed: Iterable[Timed], before: tuple[int, int] | None = None) -> dict
             continue
         of = medians.setdefault(signal.meaning, {})
         for step, time_ns, value in _rows(points):
-            of[step] = of.get(step, 0.0) + value
+            so_far = of.get(step, 0.0)
+            of[step] = max(so_far, value) if signal.meaning is Meaning.TOTAL else so_far + value
             times[step] = max(times.get(step, 0), time_ns)
     parts: dict[int, float] = {}
     for meaning in PARTS:

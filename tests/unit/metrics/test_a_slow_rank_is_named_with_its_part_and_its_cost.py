@@ -144,3 +144,11 @@ def test_the_recorded_straggler_is_named_by_its_rank_logs_alone():
 def test_an_empty_look_changes_nothing():
     none = Points(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int32))
     assert straggling.judge(SignalStates(), [(signal_of("rank/data_time"), none)], 0, 8) == []
+
+
+def test_a_step_that_is_timed_under_two_names_is_not_twice_as_long():
+    timed = [
+        (signal_of(name), points_of_ranks(times(1.0, steps=2), first_step=0))
+        for name in ("rank/step_time", "rank/iteration_time")
+    ]
+    assert straggling.paces(timed)[0] == pytest.approx(1.0, rel=0.05)

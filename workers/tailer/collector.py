@@ -138,10 +138,15 @@ class Collector:
         content = Content("logs", header, [piece.data for piece in pieces], lines)
         if self._config.raw or launch.reader != reader_number():
             return content
-        # An agent that sends bytes needs none of it: a quarter of the time it takes to start.
-        from workers.tailer import parcels
+        try:
+            # An agent that sends bytes needs none of it: a quarter of the time it takes to start.
+            from workers.tailer import parcels
 
-        read = parcels.read(content, [piece.carry for piece in pieces])
+            read = parcels.read(content, [piece.carry for piece in pieces])
+        except Exception as error:  # whatever a reader stumbles over, bytes are not lost for it
+            self.error = f"lines go as bytes, reading them failed: {type(error).__name__}: {error}"
+            log.exception("lines go as bytes, reading them failed")
+            return content
         for (file, _), carry in zip(taken, read.after, strict=True):
             file.file.leave(carry)
         return read.content or content

@@ -50,6 +50,16 @@ def test_whoever_says_raw_sends_bytes(server, tmp_path):
     assert set(kinds(server)) == {"logs"}
 
 
+def test_lines_that_the_reader_stumbles_over_go_as_bytes(server, tmp_path, monkeypatch):
+    server.reader = reader_number()
+    monkeypatch.setattr(parcels, "read", lambda *_: 1 // 0)
+    path = log_path(tmp_path)
+    append(path, lines(0, 50))
+    send_once(config(server, tmp_path))
+    assert set(kinds(server)) == {"logs"}
+    assert server.files() == {KEY: path.read_bytes()}
+
+
 def test_a_file_that_was_begun_as_bytes_goes_on_as_bytes(server, tmp_path):
     append(log_path(tmp_path), lines(0, 50))
     server.reader = reader_number()

@@ -78,8 +78,8 @@ def _with_signals(parsed: ParsedSegment, patterns: Sequence[SignalPattern]) -> P
     lines = LineColumns.of(parsed.lines)
     rows = dict(zip(parsed.metric_lines, parsed.metrics, strict=True))
     ranked = np.flatnonzero(lines.rank != NO_RANK)
-    for number, message in zip(ranked.tolist(), lines.messages(ranked), strict=True):
-        step, values = _read(message, patterns)
+    for number, text in zip(ranked.tolist(), lines.several(ranked), strict=True):
+        step, values = _read(text, patterns)
         step = int(lines.step[number]) if step is None else step
         if not values or step == NO_STEP:
             continue
@@ -92,12 +92,12 @@ def _with_signals(parsed: ParsedSegment, patterns: Sequence[SignalPattern]) -> P
     return replace(parsed, metrics=[rows[at] for at in order], metric_lines=order)
 
 
-def _read(message: str, patterns: Sequence[SignalPattern]) -> tuple[int | None, dict[str, float]]:
-    """What all patterns read in a message; the first that tells a thing is believed."""
+def _read(text: str, patterns: Sequence[SignalPattern]) -> tuple[int | None, dict[str, float]]:
+    """What all patterns read in a line; the first that tells a thing is believed."""
     step: int | None = None
     values: dict[str, float] = {}
     for pattern in patterns:
-        told = pattern.read(message)
+        told = pattern.read(text)
         if told is not None:
             step = told[0] if step is None else step
             values = {**told[1], **values}
@@ -140,10 +140,9 @@ def preview(project: str, patterns: Sequence[str]) -> list[Tried]:
         for entry in page.lines:
             if entry.rank is None:
                 continue
-            message = entry.text
-            step, values = _read(message, rules.parsed)
+            step, values = _read(entry.text, rules.parsed)
             step = entry.step if step is None else step
-            found.append(Tried(run.key, entry.rank, message, step, values))
+            found.append(Tried(run.key, entry.rank, entry.text, step, values))
     found.sort(key=lambda one: (not one.values, one.step is None))
     return found[:SHOWN_LINES]
 

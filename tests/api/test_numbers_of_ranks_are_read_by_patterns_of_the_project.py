@@ -76,6 +76,15 @@ def test_a_pattern_makes_series_of_ranks_that_are_compared(put, run):
     assert found.severity == "warn"
 
 
+def test_a_pattern_may_name_what_stands_before_the_message(put, operator, run):
+    pattern = "[INFO] [rank{number}] train: iter {step} act {act_rms}"
+    train(run, 0, 50)
+    assert b"rank/act_rms <strong>" in operator.post(PAGE, {"pattern": pattern}).content
+    put({"version": 0, "patterns": [pattern]})
+    train(run, 50, 100)
+    assert len(metrics.read_rank_rows(run, 0, "rank/act_rms").step) == 5 * 8
+
+
 def test_without_a_pattern_these_lines_say_nothing(run):
     train(run, 0, 50)
     assert metrics.read_rank_rows(run, 0, "rank/act_rms") is None

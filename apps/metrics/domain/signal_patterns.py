@@ -18,7 +18,7 @@ MAX_CHARS = 200
 MAX_HOLES = 12
 MAX_ANY = 1
 LOOKED_AT_CHARS = 4_000
-"""Of longer messages only the beginning is read."""
+"""Of longer lines only the beginning is read."""
 PREFIX = "rank/"
 HOLES = {
     "step": "the step, where the line says it in a way of its own",
@@ -44,14 +44,14 @@ class SignalPattern:
     meanings: Mapping[str, str]
     _pattern: re.Pattern[str]
 
-    def read(self, message: str) -> tuple[int | None, dict[str, float]] | None:
+    def read(self, line: str) -> tuple[int | None, dict[str, float]] | None:
         """(the step it says, series -> value), None for a line that does not fit. NaN is a value.
 
-        Found anywhere in the message; linear in its length.
+        Found anywhere in the line, also in what stands before its message; linear in its length.
         """
-        if self.literal not in message:
+        if self.literal not in line:
             return None
-        found = self._pattern.search(message[:LOOKED_AT_CHARS])
+        found = self._pattern.search(line[:LOOKED_AT_CHARS])
         if found is None:
             return None
         told = found.groupdict()

@@ -66,7 +66,8 @@ class PackedColumns(LineColumns):
     def digit_at(self) -> NDArray[np.int64]:
         """As in LineColumns."""
         here = self._ordered.at[self._first : self._first + len(self) + 1]
-        return here - here[0]
+        places: NDArray[np.int64] = here - here[0]
+        return places
 
     def all_digits(self) -> bytes:
         """Of all lines, one after the other."""

@@ -235,7 +235,8 @@ def _inside_letters(texts: ShapedTexts, at: NDArray[np.int32]) -> bool:
 def _goes_on(data: bytes, places: Ints) -> NDArray[np.bool_]:
     """At which places of UTF-8 data the letter before goes on."""
     codes = np.frombuffer(data + b" ", dtype=np.uint8)[places]
-    return (codes & 0xC0) == 0x80
+    inside: NDArray[np.bool_] = (codes & 0xC0) == 0x80
+    return inside
 
 
 def _column(packed: bytes, most: Ints) -> Ints:

@@ -1,9 +1,12 @@
 """metrics.domain.glance and what else a line of the run list says, from values alone."""
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apps.dashboard.templatetags.lastgood import short
 from apps.metrics.domain.glance import SPAN_NS, Glance, since_step, spark, usual
 from apps.runs.domain.orphan import ORPHAN_NS, orphaned
 from apps.runs.domain.target import target_step
@@ -34,11 +37,27 @@ def test_only_the_last_day_counts():
 
 
 @pytest.mark.parametrize(
-    ("now", "usual_s", "change"), [(90.0, 100.0, -0.1), (None, 100.0, None), (90.0, 0.0, None)]
+    ("now", "usual_s", "change"),
+    [
+        (90.0, 100.0, -0.1),
+        (None, 100.0, None),
+        (90.0, 0.0, None),
+        (math.nan, 100.0, None),
+        (math.inf, 100.0, None),
+        (1e300, 1e-300, None),
+    ],
 )
 def test_speed_is_compared_with_what_is_usual(now, usual_s, change):
     found = Glance(0, tokens_s=now, usual_tokens_s=usual_s).tokens_change
     assert found == pytest.approx(change)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(41_200.0, "41.2k"), (999_960.0, "1M"), (-2.5e9, "-2.5G"), (12.0, "12"), (math.inf, "+Inf")],
+)
+def test_large_numbers_are_said_in_three_digits(value, text):
+    assert short(value) == text
 
 
 ALONE = {"owner": "", "last_row_ns": 0, "heard_ns": ORPHAN_NS, "now_ns": ORPHAN_NS + 1}

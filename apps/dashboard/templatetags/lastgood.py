@@ -118,9 +118,10 @@ def signed_percent(value: float) -> str:
 @register.filter
 def short(value: float) -> str:
     """3 significant digits with k, M, G: 41,200 is "41.2k"."""
+    rounded = float(f"{value:.3g}")
     for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        if abs(value) >= size:
-            return f"{value / size:.3g}{unit}"
+        if size <= abs(rounded) < math.inf:
+            return f"{rounded / size:.3g}{unit}"
     return number(value)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -17,7 +18,7 @@ class Glance:
 
     loss: its newest value, may be NaN. spark: up to SPARK_POINTS values of the last SPAN_NS, oldest
     first, all finite. nonfinite: steps in that span whose loss was NaN or infinite. tokens_s: the
-    newest; usual_tokens_s: the median of the span.
+    newest, may be NaN or infinite; usual_tokens_s: the median of the span.
     """
 
     attempt: int
@@ -29,10 +30,12 @@ class Glance:
 
     @property
     def tokens_change(self) -> float | None:
-        """How far the newest tokens/s is from what is usual, as a ratio: -0.1 is a tenth less."""
+        """How far the newest tokens/s is from what is usual, as a ratio: -0.1 is a tenth less.
+        None where it is no number: a step of no length logs infinite speed."""
         if self.tokens_s is None or not self.usual_tokens_s:
             return None
-        return self.tokens_s / self.usual_tokens_s - 1
+        change = self.tokens_s / self.usual_tokens_s - 1
+        return change if math.isfinite(change) else None
 
 
 def since_step(step: Sequence[int], time_ns: Sequence[int]) -> int | None:

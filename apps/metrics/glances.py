@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 def refresh(limit: int = 200) -> int:
-    """Makes the glances of runs that were heard of since, the newest first; how many.
+    """Makes the glances of runs that were heard of since, at most `limit`; how many.
 
     One that cannot be made is logged and keeps no other from its own. About ten statements a run.
     """

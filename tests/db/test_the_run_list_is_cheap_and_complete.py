@@ -13,6 +13,7 @@ from apps.incidents import store as incident_store
 from apps.ingest.digest import digest
 from apps.metrics import glances
 from apps.metrics import store as metrics
+from apps.runs import contact_store
 from apps.runs import store as runs
 from apps.runs.records import PlacementInfo
 from tests.factories import envelope, log_body, metric_body
@@ -125,6 +126,23 @@ def test_a_glance_that_cannot_be_made_keeps_no_other_from_its_own(made, monkeypa
         bad: None,
         good: 1.51,
     }
+
+
+def test_a_run_that_is_seldom_heard_of_has_its_turn_among_many(made):
+    seldom, often = made("seldom"), made("often")
+    glances.refresh()
+    at_ns = now_ns()
+    contact_store.note(seldom, at_ns)
+    for n in (1, 2):
+        contact_store.note(often, at_ns + n)
+        assert glances.refresh(limit=1) == 1
+    assert seldom not in [run_id for run_id, *_ in metrics.stale_glances(9)]
+
+
+def test_a_run_that_sends_only_what_is_refused_takes_no_turn(made):
+    made("r0")
+    contact_store.note(runs.ensure_run("refused"), now_ns() + 10**9)
+    assert glances.refresh(limit=1) == 1
 
 
 def test_older_runs_follow_page_after_page(db, monkeypatch):

@@ -11,16 +11,20 @@ _COLUMNS = "attempt, loss, spark, nonfinite, tokens_s, usual_tokens_s"
 
 
 def stale_glances(limit: int) -> list[tuple[int, int, int]]:
-    """(run_id, newest attempt, heard_ns) of runs that were heard of since their glance, the newest
-    first. Cost: one comparison a run; attempts are looked up only of those that have changed."""
+    """(run_id, newest attempt, heard_ns) of runs that were heard of since their glance.
+
+    Watched ones first, of them those without a glance and then the oldest glances: each has its
+    turn, however many there are. Cost: one comparison a run, one look-up a run that has changed.
+    """
     sql = """
         SELECT c.run_id, a.number, c.heard_ns FROM (
             SELECT c.run_id, c.heard_ns FROM runs_contact c
               LEFT JOIN metrics_glance g ON g.run_id = c.run_id
-             WHERE g.heard_ns IS DISTINCT FROM c.heard_ns ORDER BY c.heard_ns DESC LIMIT %s) c
+             WHERE g.heard_ns IS DISTINCT FROM c.heard_ns
+               AND EXISTS (SELECT 1 FROM runs_attempt WHERE run_id = c.run_id)
+             ORDER BY c.watched DESC, g.heard_ns NULLS FIRST, c.heard_ns DESC LIMIT %s) c
           JOIN LATERAL (SELECT number FROM runs_attempt WHERE run_id = c.run_id
                          ORDER BY number DESC LIMIT 1) a ON true
-         ORDER BY c.heard_ns DESC
     """
     return [(run_id, number, heard_ns) for run_id, number, heard_ns in query(sql, [limit])]
 

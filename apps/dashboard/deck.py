@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -70,17 +70,20 @@ def _more(scene: _Scene) -> dict[str, Any]:
     )
     span = (scene.axis.start, scene.axis.end)
     drawn = heatmap.heatmap(layered, partial(_places, scene))
-    words = {s["slug"]: s["words"] for s in drawn["statistics"]} if drawn else {}
-    name = words[drawn["statistic"]] if drawn else ""
     return {
         "heatmap": drawn,
-        "layers": _layer_lines(scene, layered, name) if drawn and scene.ask.lines else None,
+        "layers": _layer_lines(scene, layered, drawn) if drawn and scene.ask.lines else None,
         "pulse": pulse(scene.run.id, scene.clock.curves, scene.ask.kind, span),
     }
 
 
-def _layer_lines(scene: _Scene, layered: heatmap.HeatmapAsk, name: str) -> dict[str, Any] | None:
-    found = heatmap.row_lines(layered, scene.ask.lines, partial(_places, scene))
+def _layer_lines(
+    scene: _Scene, layered: heatmap.HeatmapAsk, drawn: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """Of the statistic that is drawn: the one that was asked for may be none of this run's."""
+    asked = replace(layered, statistic=drawn["statistic"])
+    found = heatmap.row_lines(asked, scene.ask.lines, partial(_places, scene))
+    name = next(s["words"] for s in drawn["statistics"] if s["slug"] == drawn["statistic"])
     rows = [(one.label, one.x, one.y) for one in found]
     log = scene.ask.view.log is not None and "layers" in scene.ask.view.log
     return figures.rows_chart(scene.axis, name, rows, log=log) if rows else None

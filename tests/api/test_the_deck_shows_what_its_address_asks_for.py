@@ -90,6 +90,11 @@ def test_rows_of_the_heatmap_are_lines_too(reader, deep):
     assert asked(reader, part="more", lines="no such row")["layers"] is None
 
 
+def test_lines_are_of_the_statistic_that_the_heatmap_shows(reader, deep):
+    shown = asked(reader, part="more", lines="layer 1", statistic="no such statistic")
+    assert [label for label, _ in shown["layers"]["labels"]] == ["layer 1"]
+
+
 def test_another_run_lies_where_it_was_as_far(reader, deep):
     logged("slow", steps=100, pace_ns=2 * STEP_NS)
     loss = asked(reader, **{"with": "slow,nobody", "align": "relative"})

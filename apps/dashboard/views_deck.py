@@ -21,6 +21,7 @@ from apps.dashboard.views import number
 from apps.metrics import store as metrics
 from apps.metrics.store import pins
 from apps.runs import store as runs
+from apps.runs.records import RunInfo
 
 MAX_NAMES = 50
 
@@ -65,7 +66,7 @@ def pin(request: HttpRequest, key: str) -> HttpResponse:
     shared = request.POST.get("for") == "all" and may_operate(request)
     person = pins.EVERYBODY if shared else request.user.get_username()
     if "off" in request.POST:
-        _unpin(request, info.id, name)
+        _unpin(request, info, name)
     elif name not in metrics.key_names(info.id, ranked=False):
         messages.warning(request, f"{info.key} logs nothing called {name[:100]}.")
     else:
@@ -79,11 +80,15 @@ def pin(request: HttpRequest, key: str) -> HttpResponse:
     return redirect("run", info.key)
 
 
-def _unpin(request: HttpRequest, run_id: int, name: str) -> None:
+def _unpin(request: HttpRequest, info: RunInfo, name: str) -> None:
     """Away from the own deck; what everybody sees goes only by who may operate."""
-    who = actor(request)
-    people = [request.user.get_username(), *([pins.EVERYBODY] if may_operate(request) else [])]
+    people = {"self": request.user.get_username()}
+    if may_operate(request):
+        people["everybody"] = pins.EVERYBODY
     with transaction.atomic():
-        gone = [pins.drop_pin(run_id, person, name) for person in people]
-        if any(gone):
-            audit(who, "deck.unpinned", f"run {run_id}", run_id=run_id, before={"series": name})
+        gone = [of for of, person in people.items() if pins.drop_pin(info.id, person, name)]
+        if gone:
+            before = {"series": name, "for": " and ".join(gone)}
+            audit(actor(request), "deck.unpinned", f"run {info.key}", run_id=info.id, before=before)
+    if not gone and "everybody" not in people:
+        messages.warning(request, f"{name[:100]} stays: only an operator takes that off.")

@@ -133,8 +133,13 @@ def test_only_who_may_operate_pins_for_everybody(client, reader, deep, django_us
     client.post(PINS, {"key": "aux/odd", "for": "all"})
     client.force_login(django_user_model.objects.create_user("bob"))
     assert "pin:aux/odd" in asked(client)["charts"]
-    client.post(PINS, {"key": "aux/odd", "off": "1"})
+    refused = client.post(PINS, {"key": "aux/odd", "off": "1"}, follow=True)
+    assert "only an operator takes that off" in refused.content.decode()
     assert "pin:aux/odd" in asked(client)["charts"]
+    client.force_login(django_user_model.objects.get(username="ada"))
+    client.post(PINS, {"key": "aux/odd", "off": "1"})
+    gone = AuditEntry.objects.get(action="deck.unpinned")
+    assert (gone.object, gone.before["for"]) == ("run deep", "everybody")
 
 
 def test_what_nobody_logs_cannot_be_pinned_and_names_are_found(reader, deep):

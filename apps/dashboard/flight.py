@@ -63,9 +63,16 @@ def _packed(host: Host) -> tuple[str, int | list[int], str]:
     return host.name, ranks[0] if row else ranks, "".join(map(_letter, host.cells))
 
 
+_LETTERS = {
+    ("", False): ".", ("warn", False): "w", ("error", False): "e",
+    ("", True): "s", ("warn", True): "q", ("error", True): "d",
+}  # fmt: skip
+"""(tone, whether it is silent) -> the letter of a rank."""
+
+
 def _letter(cell: Cell) -> str:
-    """What is shown of a rank: the worst comes first. A suspect has a capital letter."""
-    shown = "x" if cell.absent else cell.tone[0] if cell.tone else "s" if cell.silent else "."
+    """What is shown of a rank. A suspect has a capital letter."""
+    shown = "x" if cell.absent else _LETTERS[cell.tone, cell.silent]
     return (shown if shown != "." else "o").upper() if cell.suspect else shown
 
 

@@ -4,8 +4,8 @@ import { colour, el } from "./dom.js";
 const TALLEST = 440;
 const LARGEST = 12;
 const SMALLEST = 3;
-const WORDS = { ".": "no trouble", o: "no trouble", w: "warnings", e: "errors", s: "silent", x: "never heard of" };
-const TONES = { ".": "var(--border)", o: "var(--border)", w: "var(--amber)", e: "var(--critical)", s: "var(--border)", x: "var(--grey)" };
+const WORDS = { ".": "no trouble", o: "no trouble", w: "warnings", e: "errors", s: "silent", q: "warnings, now silent", d: "errors, now silent", x: "never heard of" };
+const TONES = { ".": "var(--border)", o: "var(--border)", w: "var(--amber)", e: "var(--critical)", s: "var(--border)", q: "var(--amber)", d: "var(--critical)", x: "var(--grey)" };
 
 class Ranks {
   constructor(canvas) {
@@ -32,7 +32,7 @@ class Ranks {
     const pen = canvas.getContext("2d");
     pen.scale(ratio, ratio);
     const tones = Object.fromEntries(Object.entries(TONES).map(([code, css]) => [code, colour(css)]));
-    const critical = colour("var(--critical)");
+    const [critical, ground] = [colour("var(--critical)"), colour("var(--bg)")];
     const inner = this.size - (this.size > 4 ? 2 : 1);
     this.cells.forEach(({ code, suspect }, i) => {
       const [x, y] = [(i % this.across) * this.size, Math.floor(i / this.across) * this.size];
@@ -44,8 +44,8 @@ class Ranks {
       } else {
         pen.fillRect(x, y, inner, inner);
       }
-      if (code === "s") { // silent: crossed out
-        pen.fillStyle = tones.x;
+      if ("sqd".includes(code)) { // silent: crossed out
+        pen.fillStyle = code === "s" ? tones.x : ground;
         pen.fillRect(x, y + inner / 2 - 0.5, inner, 1);
       }
       if (suspect || i === this.cursor) {

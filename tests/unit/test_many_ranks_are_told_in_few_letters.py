@@ -21,6 +21,11 @@ def test_ranks_that_are_apart_are_named_one_by_one():
     assert packed(host) == [["unknown host", [3, 7], "xx"]]
 
 
+def test_a_rank_that_was_loud_and_fell_silent_is_both():
+    host = Host("gpu-1", [cell(0, "error", silent=True), cell(1, "warn", silent=True)])
+    assert packed(host) == [["gpu-1", 0, "dq"]]
+
+
 def test_a_suspect_has_a_capital_letter_whatever_it_said():
     host = Host("gpu-2", [cell(0, suspect=True), cell(1, "error", suspect=True)])
     assert packed(host) == [["gpu-2", 0, "OE"]]

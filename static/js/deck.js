@@ -12,6 +12,7 @@ import { timeOfDay } from "./time.js";
 const MIN_GAP_MS = 1000;
 const MORE_GAP_MS = 5000;
 const LATER_MS = 250;
+const PATIENCE_MS = 30_000;
 const ZOOM_MS = 150;
 const RESIZED_MS = 120;
 
@@ -68,13 +69,17 @@ class Deck {
     this.part("[data-pulse] canvas")?.addEventListener("click", (event) => this.openLogs(event));
   }
 
-  /** A refresh soon: never hidden, never over 1 Hz, and with pauses at least as long as the work. */
+  /** A refresh soon: never hidden, never over 1 Hz, and with pauses at least as long as the work.
+      What is still being loaded goes on: layers that take long would never come on a live run. */
   later() {
     if (document.hidden) { this.missed = true; return; }
     this.missed = false;
     if (this.wait) return;
     const due = this.lastEnd + Math.max(MIN_GAP_MS, 2 * this.lastCost) - performance.now();
-    this.wait = setTimeout(() => { this.wait = 0; this.load({ live: true }); }, Math.max(LATER_MS, due));
+    this.wait = setTimeout(() => {
+      this.wait = 0;
+      if (this.abort && performance.now() - this.began < PATIENCE_MS) this.missed = true; else this.load({ live: true });
+    }, Math.max(LATER_MS, due));
   }
 
   ask(part) {
@@ -99,7 +104,10 @@ class Deck {
     const tag = this.tags[part];
     const headers = tag?.url === url ? { "If-None-Match": tag.etag } : {};
     const answer = await fetch(url, { signal, headers, credentials: "same-origin" });
-    if (answer.status === 304) return null;
+    if (answer.status === 304) {
+      this.say(this.data?.note ?? "");
+      return null;
+    }
     if (answer.status !== 200) {
       this.say(`no new data: the server answered ${answer.status}`);
       return null;
@@ -112,7 +120,7 @@ class Deck {
   async load({ live = false } = {}) {
     this.abort?.abort();
     const { signal } = this.abort = new AbortController();
-    const started = performance.now();
+    this.began = performance.now();
     this.root.setAttribute("aria-busy", "true");
     try {
       const found = await this.get("charts", signal);
@@ -139,10 +147,13 @@ class Deck {
       if (error.name === "AbortError") return;
       this.say("no connection: showing what was loaded");
     }
+    if (signal.aborted) return;
+    this.abort = null;
     this.root.removeAttribute("aria-busy");
     this.lastEnd = performance.now();
-    this.lastCost = this.lastEnd - started;
+    this.lastCost = this.lastEnd - this.began;
     mark("deck:usable");
+    if (this.missed) this.later();
   }
 
   say(text) {

@@ -82,7 +82,7 @@ export class Layers {
     drawHeatmap(this.canvas, map, this.deck.data.axis, this.lines);
     const { words } = map.statistics.find((s) => s.slug === map.statistic);
     this.canvas.setAttribute("aria-label", `Robust z of ${words}, ${map.open || "layers"} by steps`);
-    this.canvas.classList.toggle("opens", true);
+    this.canvas.classList.add("opens");
     this.row.querySelector("[data-caption]").textContent = map.caption;
     this.choices(map);
     this.links(map);
@@ -112,7 +112,8 @@ export class Layers {
     if (!map) return;
     const lines = map.grids.flatMap(({ attempt, edges, z }) => z.flatMap((values, row) => values
       .map((value, i) => [map.layers[row], attempt, edges[i], value]).filter(([, , , value]) => value !== null)));
-    lines.sort((a, b) => Math.abs(Number(b[3]) || Infinity) - Math.abs(Number(a[3]) || Infinity));
+    const out = (z) => (typeof z === "number" ? Math.abs(z) : Infinity);
+    lines.sort((a, b) => out(b[3]) - out(a[3]));
     openTable("Layers", `${map.caption}; furthest out first`, ["row", "attempt", this.deck.kind, "robust z"], lines);
   }
 }

@@ -17,10 +17,11 @@ _WORDS = {"logs": "Logs", "checkpoints": "Checkpoints"}
 @require_safe
 def chooser(request: HttpRequest, page: str) -> HttpResponse:
     """The newest runs, each with a link to its page of this name."""
-    found = runs.list_runs(PAGE, number(request, "before"))
+    found = runs.list_runs(PAGE + 1, number(request, "before"))
+    shown = found[:PAGE]
     context = {
         "word": _WORDS[page],
-        "rows": [{"run": run, "url": reverse(page, args=[run.key])} for run in found],
-        "next": found[-1].id if len(found) == PAGE else None,
+        "rows": [{"run": run, "url": reverse(page, args=[run.key])} for run in shown],
+        "next": shown[-1].id if len(found) > PAGE else None,
     }
     return render(request, "runs/chooser.html", context)

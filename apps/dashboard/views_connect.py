@@ -12,7 +12,6 @@ from apps.dashboard.access import actor, administering, may_administer
 from apps.dashboard.connecting import waiting_for
 from apps.dashboard.views import number
 from apps.runs import store as runs
-from apps.runs.records import RunInfo
 
 
 def _newest() -> int:
@@ -29,7 +28,7 @@ def connect(request: HttpRequest) -> HttpResponse:
     """The three steps; once the run has come, its deck."""
     context = waiting_for(_asked(request))
     if context["arrived"]:
-        return _deck(context["arrived"])
+        return redirect("run", context["arrived"].key)
     return render(request, "runs/connect.html", {**context, "may_make": may_administer(request)})
 
 
@@ -52,7 +51,3 @@ def token(request: HttpRequest) -> HttpResponse:
     secret = make_token(f"first run ({person.name})"[:200], ["ingest"], actor=person, wandb=True)
     context = waiting_for(_asked(request), secret)
     return render(request, "runs/connect.html", {**context, "may_make": True})
-
-
-def _deck(run: RunInfo) -> HttpResponse:
-    return redirect("run", run.key)

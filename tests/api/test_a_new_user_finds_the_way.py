@@ -40,6 +40,7 @@ def test_a_token_is_made_on_the_page_shown_once_and_audited(operator, valkey, cl
     (secret,) = set(re.findall(r"local-\w{40}", page.content.decode()))
     assert page["Cache-Control"] == "private, no-store"
     assert f"export WANDB_API_KEY={secret}" in page.content.decode()
+    assert 'http-equiv="refresh"' not in page.content.decode()
     assert secret not in operator.get("/connect/").content.decode()
     assert verify_token(secret).scopes == {"ingest"}
     entry = accounts.audit_rows(1)[0]
@@ -75,6 +76,16 @@ def test_the_page_waits_for_a_new_run_and_turns_into_its_deck(operator, valkey):
     arrived = operator.get(f"/connect/waiting/?after={old}")
     assert arrived["HX-Redirect"] == f"/runs/{KEY}/"
     assert operator.get(f"/connect/?after={old}")["Location"] == f"/runs/{KEY}/"
+
+
+def test_the_last_runs_to_choose_from_lead_no_further(reader, valkey, monkeypatch):
+    monkeypatch.setattr("apps.dashboard.views_chooser.PAGE", 2)
+    ids = [runs.ensure_run(f"r{n}") for n in range(4)]
+    first = reader.get("/logs/").content.decode()
+    assert f"?before={ids[2]}" in first
+    last = reader.get("/logs/", {"before": ids[2]}).content.decode()
+    assert "/runs/r0/logs/" in last
+    assert "Older runs" not in last
 
 
 @pytest.mark.parametrize("path", ["/", f"/runs/{KEY}/"])

@@ -40,10 +40,11 @@ def _run(request: HttpRequest) -> str | None:
 
 
 def _project(request: HttpRequest) -> str | None:
-    """The project that a page is about, by its address alone."""
+    """The project that a page is about, by its address alone; in words where it is none."""
     match = request.resolver_match
     named = match.kwargs.get("project") if match else None
-    return named or request.GET.get("project") or None
+    named = named or request.GET.get("project") or None
+    return "No project" if named == "-" else named
 
 
 def _role(request: HttpRequest) -> str:

@@ -89,7 +89,7 @@ def others(
                 drawn = True
         if not drawn:
             reason = "logs no tokens" if ask.align == "tokens" else "logs nothing of the kind"
-            missing.append(f"{key}: {reason}, or this run does")
+            missing.append(f"{key}: it or this run {reason}")
     return found, missing
 
 
@@ -134,7 +134,7 @@ def _placed(
 
 
 def _tokens(run_id: int, align: str) -> Floats:
-    """Two rows: steps and tokens seen, of the newest attempt; empty unless asked for."""
+    """Two rows: steps and tokens seen, of all attempts; empty unless asked for."""
     if align != "tokens":
         return np.zeros((2, 0))
     key = naming.roles_of(run_id).by_role().get("tokens_seen")

@@ -173,9 +173,7 @@ def _watch(visitor: Visitor, tell: Callable[[], int], updates: int) -> dict[str,
     """Per update: work of the page, bytes and draws, while `tell` sends a row a second."""
     page = visitor.page
     page.wait_for_timeout(2_000)
-    page.evaluate(
-        "bench.draws = 0; document.addEventListener('lg:drawn', () => { bench.draws += 1; })"
-    )
+    page.evaluate(_COUNT)
     visitor.bytes_of.clear()
     busy_s, began, last = visitor.busy_s(), time.monotonic(), 0
     for _ in range(updates):

@@ -80,7 +80,7 @@ VIEWS: Final = {
     "-phone": ("light", 390),
 }
 """End of the file name -> theme and width in pixels."""
-READY_S, INCIDENTS_S = 180.0, 600.0
+INCIDENTS_S = 600.0
 LOADED_MS = 120_000
 _LOADED = "() => !document.querySelector('main').innerText.includes('loading…')"
 _LINK = re.compile(r"https?://[^/\s]+(/login/\S+)")

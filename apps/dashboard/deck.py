@@ -24,6 +24,7 @@ from apps.incidents.domain.incident import IncidentInfo
 from apps.metrics import store as metrics
 from apps.nodes import store as nodes
 from apps.rollbacks import store as rollbacks
+from apps.runs import hosts_store
 from apps.runs import store as runs
 from apps.runs.records import AttemptInfo, RunInfo
 
@@ -282,14 +283,10 @@ def _scored(run_id: int) -> list[tuple[int, int, str, bool]]:
 
 
 def _node_events(scene: _Scene) -> list[Any]:
-    names = {
-        place.node
-        for attempt in scene.attempts
-        for place in runs.placements(scene.run.id, attempt.number).values()
-    }
+    names = hosts_store.hosts_of_run(scene.run.id)
     times = [t for curve in scene.clock.curves for t in (curve.time_ns[0], curve.time_ns[-1])]
     hour = 3_600_000_000_000
-    return nodes.events(sorted(names), min(times) - hour, max(times) + hour) if names else []
+    return nodes.events(names, min(times) - hour, max(times) + hour) if names else []
 
 
 def _places(scene: _Scene, number: int, edges: Sequence[int]) -> list[float]:

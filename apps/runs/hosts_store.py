@@ -124,6 +124,13 @@ def hosts_of_attempt(run_id: int, attempt: int) -> list[str]:
     return [node for (node,) in query(sql, [run_id, attempt])]
 
 
+def hosts_of_run(run_id: int) -> list[str]:
+    """The hosts of all attempts of a run, by name. Cost: every rank of each is read, no rank is
+    sent. -- uses the primary key"""
+    sql = "SELECT DISTINCT node FROM runs_placement WHERE run_id = %s ORDER BY node"
+    return [node for (node,) in query(sql, [run_id])]
+
+
 def parts(node: str, before_ns: int, limit: int) -> list[Part]:
     """The newest attempts of a host that started before a time, newest first.
 

@@ -4,6 +4,8 @@ import gzip
 import math
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.models import AuditEntry
 from apps.core.records import MetricRow
@@ -11,7 +13,7 @@ from apps.logs.store import write_lines
 from apps.metrics import store as metrics
 from apps.runs import store as runs
 from apps.runs.progress_store import note_progress
-from apps.runs.records import Progress
+from apps.runs.records import PlacementInfo, Progress
 from tests.log_samples import parse
 
 pytestmark = pytest.mark.django_db
@@ -60,6 +62,15 @@ def test_curves_and_layers_come_apart_or_together(reader, deep):
     whole = asked(reader)
     assert whole["heatmap"] == more["heatmap"]
     assert whole["charts"] == first["charts"]
+
+
+def test_hosts_are_read_once_however_often_a_run_was_started(reader, deep):
+    for number in range(3):
+        runs.open_attempt(deep, number, T0_NS + number)
+        runs.record_placements(deep, number, [PlacementInfo(0, f"gpu-{number}", 0)])
+    with CaptureQueriesContext(connection) as said:
+        asked(reader, part="charts")
+    assert sum("runs_placement" in one["sql"] for one in said) == 1
 
 
 def test_what_did_not_change_is_not_sent_again(reader, deep):

@@ -39,9 +39,7 @@ class Links {
     canvas.addEventListener("pointerleave", () => this.show(null));
     canvas.addEventListener("keydown", (event) => this.key(event));
     new ResizeObserver(() => this.draw()).observe(canvas);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.repaint());
-    new MutationObserver(() => this.repaint())
-      .observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    document.addEventListener("lg:theme", () => this.repaint());
   }
 
   repaint() {

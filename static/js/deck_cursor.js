@@ -49,7 +49,8 @@ export class Crosshair {
     return `step ${step.toLocaleString("en-US")} · ${clock(ms)}`;
   }
 
-  /** To the next event on the axis, or the one before; said as well, for who does not see it. */
+  /** To the next place of events on the axis, or the one before; said as well, for who does not see
+      it. */
   jump(by) {
     const { axis, lanes } = this.deck.data;
     const events = lanes.filter((lane) => !this.deck.view.hides(lane.name)).flatMap((lane) => lane.items)
@@ -57,8 +58,9 @@ export class Crosshair {
     const from = this.x ?? (by > 0 ? axis.start - 1 : axis.end + 1);
     const next = by > 0 ? events.find((e) => e.x > from) : events.findLast((e) => e.x < from);
     if (!next) return;
-    this.show(next.x, next.text);
-    this.deck.part("[data-said]").textContent = `${this.where(next.x)}: ${next.text}`;
+    const told = events.filter((e) => e.x === next.x).map((e) => e.text).join("; ");
+    this.show(next.x, told);
+    this.deck.part("[data-said]").textContent = `${this.where(next.x)}: ${told}`;
   }
 
   leave() {

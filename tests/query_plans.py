@@ -28,7 +28,8 @@ def grown_by(statements: str) -> Any:
 def plan_of(function: Callable[..., Any], *args: Any) -> str:
     """The plans of all statements that `function(*args)` runs, one after the other.
 
-    The tables need enough rows, and ANALYZE, for an index to be worth it.
+    Asked is which index serves a statement where the table is large: a whole table is read only
+    where none does. How many pages a table of the test has depends on the tests before.
     """
     with CaptureQueriesContext(connection) as found:
         function(*args)
@@ -40,5 +41,8 @@ def plan_of(function: Callable[..., Any], *args: Any) -> str:
 
 
 def _explain(cursor: Any, sql: str) -> str:
+    cursor.execute("SET enable_seqscan = off")
     cursor.execute(f"EXPLAIN {sql}")
-    return "\n".join(line for (line,) in cursor.fetchall())
+    plan = "\n".join(line for (line,) in cursor.fetchall())
+    cursor.execute("RESET enable_seqscan")
+    return plan

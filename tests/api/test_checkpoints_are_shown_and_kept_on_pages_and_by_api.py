@@ -53,7 +53,7 @@ def test_the_list_costs_a_fixed_number_of_statements(
     reader, looked_at, django_assert_max_num_queries
 ):
     save(looked_at, 0, *range(10, 90, 10))
-    with django_assert_max_num_queries(14):
+    with django_assert_max_num_queries(15):
         text(reader, f"{PAGE}?show=nonsense&page=99")
 
 

@@ -49,7 +49,9 @@ def take(sent: Sent, actor: Actor, now_ns: int) -> LinkTestInfo:
     measured_ns = now_ns if sent.measured_ns is None else sent.measured_ns
     test = NewTest(digest, name or table.tool, measured_ns, actor.name, table, verdict)
     with transaction.atomic():
-        info = links_store.add(test, now_ns)
+        info, new = links_store.add(test, now_ns)
+        if not new:
+            return info
         store.record(list(_events(info)))
         after = {"name": info.name, "hosts": info.hosts, "verdict": info.sentences[:10]}
         audit(actor, "links.tested", f"link test {info.id}", after=after)

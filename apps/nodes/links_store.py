@@ -68,26 +68,29 @@ class _Body(msgspec.Struct, array_like=True):
     cells: bytes
 
 
-def add(test: NewTest, now_ns: int) -> LinkTestInfo:
-    """Keeps a test, and the newest KEPT of all. -- uses ix_link_test_newest"""
+def add(test: NewTest, now_ns: int) -> tuple[LinkTestInfo, bool]:
+    """Keeps a test, and the newest KEPT of all; whether it is new: the same may be sent twice at
+    once. -- uses ix_link_test_newest"""
     table = test.table
     body = _Body(list(table.hosts), table.matrix.astype(np.float32).tobytes())
-    row = LinkTest.objects.create(
+    row, new = LinkTest.objects.get_or_create(
         digest=test.digest,
-        name=test.name,
-        tool=table.tool,
-        measured_ns=test.measured_ns,
-        sent_by=test.sent_by,
-        sent_at_ns=now_ns,
-        hosts=len(table.hosts),
-        body=zstandard.compress(msgspec.msgpack.encode(body), _LEVEL),
-        verdict=msgspec.to_builtins(test.verdict),
-        wrong=[list(pair) for pair in table.wrong],
-        left_out=dict(table.left_out or {}),
+        defaults={
+            "name": test.name,
+            "tool": table.tool,
+            "measured_ns": test.measured_ns,
+            "sent_by": test.sent_by,
+            "sent_at_ns": now_ns,
+            "hosts": len(table.hosts),
+            "body": zstandard.compress(msgspec.msgpack.encode(body), _LEVEL),
+            "verdict": msgspec.to_builtins(test.verdict),
+            "wrong": [list(pair) for pair in table.wrong],
+            "left_out": dict(table.left_out or {}),
+        },
     )
     old = LinkTest.objects.order_by("-measured_ns", "-id").values_list("id", flat=True)[KEPT:]
     LinkTest.objects.filter(id__in=list(old)).exclude(id=row.pk).delete()
-    return _info(row)
+    return _info(row), new
 
 
 def by_digest(digest: str) -> LinkTestInfo | None:

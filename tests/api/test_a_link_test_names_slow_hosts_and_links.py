@@ -51,6 +51,15 @@ def test_the_same_body_is_one_test_and_one_event(post):
     assert len(events_of("gpu-03")) == 1
 
 
+def test_the_same_body_twice_at_once_is_one_test_too(post, monkeypatch):
+    first = orjson.loads(post(SLOW).content)["number"]
+    monkeypatch.setattr(links_store, "by_digest", lambda digest: None)
+    again = post(SLOW)
+
+    assert (again.status_code, orjson.loads(again.content)["number"]) == (200, first)
+    assert len(events_of("gpu-03")) == 1
+
+
 def test_both_ends_of_a_slow_link_have_an_event(post):
     lines = ring_csv(HOSTS, 391.0).replace("gpu-01,gpu-02,391.0", "gpu-01,gpu-02,100")
     post(lines)

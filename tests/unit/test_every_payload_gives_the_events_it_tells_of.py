@@ -29,7 +29,7 @@ TOLD = {
     ],
     "node.prom": [
         f"gpu-a01 +{LATER} exporter_down warning",
-        f"gpu-a01 +{LATER} filesystem_readonly error /scratch",
+        f"gpu-a01 +{LATER} filesystem_readonly info /scratch",
         f"gpu-a01 +{LATER} oom_kill info",
         f"gpu-a01 +{LATER} clock warning",
         f"gpu-a01 +{LATER} disk_full error /",

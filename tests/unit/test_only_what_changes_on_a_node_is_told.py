@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apps.ingest.exposition import meaning
 from apps.nodes.domain.conditions import Look, Mode, Reading, change
 
 NS = 10**9
@@ -143,3 +144,14 @@ def test_no_rise_is_lost(values):
     told = looks(*map(count, values))
     rises = [b for a, b in pairwise(values) if b > a or 0 < b < a]
     assert len(told) - (values[0] > 0) == len(rises)
+
+
+def test_a_filesystem_that_is_meant_to_be_read_only_is_no_fault_and_one_that_turns_so_is():
+    (watched,) = meaning.WATCHED["node_filesystem_readonly"]
+
+    def told(*values):
+        labels = {"mountpoint": "/data", "fstype": "nfs4"}
+        return looks(*(meaning.reading("readonly", watched, labels, v) for v in values))
+
+    assert [one[1] for one in told(1, 1, 1)] == ["info"]
+    assert [one[:2] for one in told(0, 1, 1)] == [(15, "error")]

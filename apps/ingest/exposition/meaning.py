@@ -4,7 +4,7 @@ Plain Python.
 
 Thresholds: GPUs of data centres slow down by themselves between 87 and 92 degrees, their memory
 from about 100 (NVIDIA's product briefs name the numbers of each board). The rest counts what must
-not happen at all.
+not happen at all. A filesystem that is mounted read-only is no fault, one that turns so is.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ WATCHED: Final[Mapping[str, tuple[Watched, ...]]] = {
         _gpu("pcie", "packets sent again over PCIe", "warning", mode=_COUNT, least=100),
     ),
     "node_filesystem_readonly": (
-        Watched(NODE, "filesystem_readonly", "the filesystem is read-only",
+        Watched(NODE, "filesystem_readonly", "turn of the filesystem to read-only", mode=_COUNT,
                 device=_label("mountpoint"), skip=unreal_filesystem),
     ),
     "node_vmstat_oom_kill": (

@@ -81,8 +81,22 @@ VIEWS: Final = {
 }
 """End of the file name -> theme and width in pixels."""
 INCIDENTS_S = 600.0
-LOADED_MS = 120_000
-_LOADED = "() => !document.querySelector('main').innerText.includes('loading…')"
+LOADED_MS = 30_000
+_SCROLL = """async () => {
+  for (let y = 0; y < document.body.scrollHeight; y += 400) {
+    scrollTo(0, y);
+    await new Promise((done) => setTimeout(done, 250));
+  }
+  scrollTo(0, 0);
+}"""
+"""Charts are drawn where somebody looks."""
+_LOADED = """async (most) => {
+  const until = performance.now() + most;
+  const captions = [...document.querySelectorAll("[data-caption]")];
+  const waits = () => captions.some((one) => one.textContent.includes("loading…"));
+  while (waits() && performance.now() < until) await new Promise((done) => setTimeout(done, 200));
+  return !waits();
+}"""
 _LINK = re.compile(r"https?://[^/\s]+(/login/\S+)")
 
 
@@ -156,7 +170,9 @@ def _picture(view: Any, address: str, file: Path) -> list[str]:
     page.on("console", lambda said: complaints.extend([said.text] if said.type == "error" else ()))
     page.on("pageerror", lambda error: complaints.extend([str(error)]))
     page.goto(address)
-    page.wait_for_function(_LOADED, timeout=LOADED_MS)
+    page.evaluate(_SCROLL)
+    if not page.evaluate(_LOADED, LOADED_MS):
+        complaints.append("parts of it are still loading")
     page.wait_for_timeout(1_000)
     page.screenshot(path=str(file), full_page=True)
     page.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from apps.core.revisions import save_revision
 from apps.core.sql import query
 from apps.rollbacks.models import ProjectRules
 from apps.rollbacks.records import RollbackPolicy
@@ -34,11 +35,4 @@ def _policy(rows: Sequence[tuple[Any, ...]]) -> RollbackPolicy:
 def save(project: str, policy: RollbackPolicy) -> bool:
     """Stores version n over version n - 1; False if somebody else has stored one meanwhile."""
     values = {name: getattr(policy, name) for name in RollbackPolicy.__dataclass_fields__}
-    rows = ProjectRules.objects.filter(project=project, version=policy.version - 1)
-    if rows.update(**values):
-        return True
-    if policy.version > 1:
-        return False
-    made = ProjectRules(project=project, **values)
-    ProjectRules.objects.bulk_create([made], ignore_conflicts=True)
-    return of_project(project) == policy
+    return save_revision(ProjectRules, project, values)

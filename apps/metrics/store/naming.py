@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from apps.core.revisions import save_revision
 from apps.core.sql import execute, query
 from apps.metrics.domain.layer_rules import Rule
 from apps.metrics.domain.naming import Naming
@@ -47,15 +48,7 @@ def save_naming(project: str, naming: Naming) -> bool:
         "changed_at_ns": naming.changed_at_ns,
         "changed_by": naming.changed_by[:200],
     }
-    rows = ProjectNames.objects.filter(project=project, version=naming.version - 1)
-    if rows.update(**values):
-        return True
-    if naming.version > 1:
-        return False
-    made = ProjectNames.objects.bulk_create(
-        [ProjectNames(project=project, **values)], ignore_conflicts=True
-    )
-    return bool(made) and naming_of(project) == naming
+    return save_revision(ProjectNames, project, values)
 
 
 def note_again(run_id: int, attempt: int, from_step: int) -> None:

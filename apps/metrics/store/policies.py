@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from apps.core.revisions import save_revision
 from apps.core.sql import query
 from apps.metrics.models import ProjectPolicy
 
@@ -54,12 +55,4 @@ def save_thresholds(project: str, moved: MovedThresholds) -> bool:
         "changed_at_ns": moved.changed_at_ns,
         "changed_by": moved.changed_by[:200],
     }
-    rows = ProjectPolicy.objects.filter(project=project, version=moved.version - 1)
-    if rows.update(**values):
-        return True
-    if moved.version > 1:
-        return False
-    made = ProjectPolicy.objects.bulk_create(
-        [ProjectPolicy(project=project, **values)], ignore_conflicts=True
-    )
-    return bool(made) and thresholds_of(project).changed_at_ns == moved.changed_at_ns
+    return save_revision(ProjectPolicy, project, values)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from apps.core.revisions import save_revision
 from apps.core.sql import query
 from apps.metrics.domain.signal_patterns import SignalRules, rules_of
 from apps.metrics.models import ProjectSignals
@@ -36,15 +37,7 @@ def save_signal_rules(project: str, rules: SignalRules) -> bool:
         "changed_at_ns": rules.changed_at_ns,
         "changed_by": rules.changed_by[:200],
     }
-    rows = ProjectSignals.objects.filter(project=project, version=rules.version - 1)
-    if rows.update(**values):
-        return True
-    if rules.version > 1:
-        return False
-    made = ProjectSignals.objects.bulk_create(
-        [ProjectSignals(project=project, **values)], ignore_conflicts=True
-    )
-    return bool(made) and signal_rules_of(project).changed_at_ns == rules.changed_at_ns
+    return save_revision(ProjectSignals, project, values)
 
 
 def _rules(rows: Sequence[tuple[Any, ...]]) -> SignalRules:

@@ -6,11 +6,13 @@ import math
 
 from apps.core.records import Evidence, Finding, FindingSeverity, Suspect
 from apps.core.words import number
+from apps.metrics.domain.rank_findings import over
 from apps.metrics.domain.rank_signals import Meaning
 from apps.metrics.domain.rank_state import RankCase, StepVerdict, Told
 from apps.metrics.domain.reports import fact
 
 DETECTOR = "metrics.rank_outlier"
+KIND = "rank_outlier"
 FAULT_CLASS = "silent_data_corruption"
 CONFIDENCE = 0.8
 """Same weights and clip, other result: memory or arithmetic. Bad samples would not stay bad."""
@@ -30,7 +32,7 @@ def finding(case: RankCase, told: Told, here: StepVerdict, end: StepVerdict | No
     return Finding(
         key=_key(case, told),
         detector=DETECTOR,
-        kind="rank_outlier",
+        kind=KIND,
         severity=FindingSeverity(told.severity),
         attempt=case.attempt,
         onset_step=told.since_step,
@@ -85,24 +87,8 @@ def _key(case: RankCase, told: Told) -> str:
 
 
 def _over(case: RankCase, told: Told, now: StepVerdict, text: str) -> Finding:
-    return Finding(
-        key=_key(case, told),
-        detector=DETECTOR,
-        kind="rank_outlier",
-        severity=FindingSeverity.INFO,
-        attempt=case.attempt,
-        onset_step=told.since_step,
-        onset_time_ns=told.since_time_ns,
-        seen_step=now.step,
-        seen_time_ns=now.time_ns,
-        title=f"taken back: {text}",
-        series=case.series,
-        rank=told.rank,
-        closed_step=now.step,
-        closed_time_ns=now.time_ns,
-        evidence=(Evidence(text, time_ns=now.time_ns, step=now.step, rank=told.rank, weight=-1),),
-        facts={"since_step": told.since_step, "ranks": now.ranks, "rule": rule_of(case)},
-    )
+    own = {"key": _key(case, told), "detector": DETECTOR, "kind": KIND, "rule": rule_of(case)}
+    return over(case, told, now, text, **own)
 
 
 def _values(case: RankCase, told: Told, here: StepVerdict) -> Evidence:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from apps.core.records import Evidence, Finding, FindingSeverity, Suspect
 from apps.core.words import number
+from apps.metrics.domain.rank_findings import over
 from apps.metrics.domain.rank_signals import Meaning
 from apps.metrics.domain.rank_state import RankCase, StepVerdict, Told
 from apps.metrics.domain.rolling import median
@@ -66,7 +67,7 @@ def finding(
     """The finding of a slow stretch. seen: the quoted step, and where the rank was back."""
     here, end = seen
     needs = _NEEDS[case.meaning].format(more=f"{number(cost.extra_s)} s")
-    over = "" if end is None else f", until step {told.since_step + cost.steps:,}"
+    until = "" if end is None else f", until step {told.since_step + cost.steps:,}"
     last = here if end is None else end
     ranks = max(case.known_ranks, here.ranks)
     lost = cost.gpu_hours(ranks)
@@ -83,7 +84,7 @@ def finding(
         seen_step=last.step,
         seen_time_ns=last.time_ns,
         title=f"slow rank {told.rank}: since step {told.since_step:,} it "
-        f"{needs} each step ({100 * cost.share:.0f} % of it){over}",
+        f"{needs} each step ({100 * cost.share:.0f} % of it){until}",
         series=case.series,
         rank=told.rank,
         closed_step=None if end is None else end.step,
@@ -108,24 +109,8 @@ def finding(
 def taken_back(case: RankCase, told: Told, now: StepVerdict) -> Finding:
     """The same finding when late lines disproved it: it accuses nobody and is over."""
     text = f"rank {told.rank} is as fast as the {now.ranks} ranks that have come by now"
-    return Finding(
-        key=_key(case, told),
-        detector=DETECTOR,
-        kind=KIND,
-        severity=FindingSeverity.INFO,
-        attempt=case.attempt,
-        onset_step=told.since_step,
-        onset_time_ns=told.since_time_ns,
-        seen_step=now.step,
-        seen_time_ns=now.time_ns,
-        title=f"taken back: {text}",
-        series=case.series,
-        rank=told.rank,
-        closed_step=now.step,
-        closed_time_ns=now.time_ns,
-        evidence=(Evidence(text, time_ns=now.time_ns, step=now.step, rank=told.rank, weight=-1),),
-        facts={"since_step": told.since_step, "ranks": now.ranks, "rule": RULE},
-    )
+    key = _key(case, told)
+    return over(case, told, now, text, key=key, detector=DETECTOR, kind=KIND, rule=RULE)
 
 
 def _key(case: RankCase, told: Told) -> str:

@@ -55,6 +55,7 @@ class Stack:
         self.port = free_port()
         self.env = {
             **os.environ,
+            "DJANGO_SETTINGS_MODULE": "config.settings",
             "LASTGOOD_HOME": str(home),
             "DATABASE_URL": self.postgres.start(),
             "REDIS_URL": self.valkey.start(),
@@ -82,7 +83,8 @@ class Stack:
         return done.stdout.decode()
 
     def start(self, name: str, argv: list[str]) -> None:
-        """Starts a process; its output goes to home/<name>.log."""
+        """Starts a process; its output goes to home/<name>.log. Two of one name are a mistake."""
+        assert name not in self.running, f"{name} runs already"
         with (self.home / f"{name}.log").open("ab") as out:
             self.running[name] = subprocess.Popen(
                 argv, cwd=ROOT, env=self.env, stdout=out, stderr=out, start_new_session=True
@@ -109,18 +111,21 @@ class Stack:
     def start_worker(self) -> None:
         """A Celery worker."""
         argv = ["-m", "celery", "-A", "workers.celery", "worker", "--pool", "solo", "-l", "INFO"]
+        before = len(self.log("worker"))
         self.start("worker", [sys.executable, *argv])
-        until(lambda: "ready" in self.log("worker"), "the worker")
+        until(lambda: "ready" in self.log("worker")[before:], "the worker")
 
-    def send_jobs(self, job: str, times: int) -> None:
-        """Asks the worker for a job, several times."""
+    def start_asking_for(self, job: str) -> None:
+        """Asks the workers for a job four times a second, until "asker" is killed.
+
+        A fixed number of jobs could all be done before there is anything for them to do.
+        """
         code = (
-            "import django; django.setup()\n"
+            "import time, django; django.setup()\n"
             "from workers.celery import app\n"
-            f"for _ in range({times}): app.send_task('{job}')\n"
+            f"while True: app.send_task('{job}'); time.sleep(0.25)\n"
         )
-        env = {**self.env, "DJANGO_SETTINGS_MODULE": "config.settings"}
-        subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=env, timeout=60, check=True)
+        self.start("asker", [sys.executable, "-c", code])
 
     def no_job_waits(self) -> bool:
         """Whether the broker's queue is empty."""
@@ -144,8 +149,7 @@ class Stack:
             "stream.done = lambda entries: entries and os.kill(os.getpid(), signal.SIGKILL)\n"
             "Writer('w0').run()\n"
         )
-        env = {**self.env, "DJANGO_SETTINGS_MODULE": "config.settings"}
-        done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=env, timeout=60)
+        done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=self.env, timeout=60)
         assert done.returncode == -signal.SIGKILL
 
     def threads(self, name: str) -> int:
@@ -155,8 +159,9 @@ class Stack:
         return sum(len(list((path / "task").iterdir())) for path in own)
 
     def log(self, name: str) -> str:
-        """What the process has printed."""
-        return (self.home / f"{name}.log").read_text(errors="replace")
+        """What the processes of this name have printed."""
+        printed = self.home / f"{name}.log"
+        return printed.read_text(errors="replace") if printed.exists() else ""
 
     def kill(self, name: str, how: int = signal.SIGKILL) -> None:
         """A signal to the process and all it started; returns when it has ended."""

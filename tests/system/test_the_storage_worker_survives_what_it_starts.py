@@ -36,9 +36,8 @@ def root(stack, tmp_path):
     stack.start("storage", [sys.executable, "-m", *worker, *more])
     try:
         until(lambda: "ready" in stack.log("storage"), "the storage worker")
-        env = {**stack.env, "DJANGO_SETTINGS_MODULE": "config.settings"}
-        code = ADD.format(uri=str(tmp_path))
-        subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=env, timeout=60, check=True)
+        add = [sys.executable, "-c", ADD.format(uri=str(tmp_path))]
+        subprocess.run(add, cwd=ROOT, env=stack.env, timeout=60, check=True)
         yield tmp_path
     finally:
         stack.kill("storage")

@@ -5,6 +5,8 @@ events PORT     GET /health/live answers 200
 consumer        a consumer of this host reads the stream
 worker          the Celery worker of this host answers a ping
 storage         the Celery worker of this host that looks at storage does
+evaluator       the Celery worker of this host that evaluates checkpoints does
+listener        somebody has asked a source about its nodes as often as is due
 beat FILE       the schedule file was written in the last quarter of an hour
 """
 
@@ -21,6 +23,7 @@ from workers.supervisor.probes import http_ok
 
 _IDLE_MS = 60_000
 _SCHEDULE_AGE_S = 900
+_LATE_S = 120.0
 _PING_S = 10.0
 _LOCAL = "127.0.0.1"
 
@@ -57,6 +60,22 @@ def storage() -> str | None:
     return _pinged(f"storage@{socket.gethostname()}")
 
 
+def evaluator() -> str | None:
+    """The one that evaluates checkpoints answers."""
+    return _pinged(f"evaluator@{socket.gethostname()}")
+
+
+def listener() -> str | None:
+    """A source was asked in time, whether it answered or not: no restart helps a dead exporter."""
+    from apps.core.clock import now_ns
+    from apps.ingest.nodes.status import statuses
+
+    now = now_ns()
+    if any(now - s.tried_ns < (s.silent_after_s + _LATE_S) * 1e9 for s in statuses()):
+        return None
+    return "no source was asked when it was due"
+
+
 def _pinged(name: str) -> str | None:
     from workers.celery import app
 
@@ -73,7 +92,8 @@ def beat(schedule: str) -> str | None:
 
 
 _CHECKS: dict[str, Callable[..., str | None]] = {
-    check.__name__: check for check in (web, events, consumer, worker, storage, beat)
+    check.__name__: check
+    for check in (web, events, consumer, worker, storage, evaluator, listener, beat)
 }
 
 

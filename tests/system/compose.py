@@ -17,7 +17,9 @@ from workers.embedded import binaries, rootless
 
 FILE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 SERVICES: dict[str, dict[str, Any]] = FILE["services"]
-APPLICATION = ("web", "events", "consumer", "worker", "storage", "beat")
+OPTIONAL = {"evaluator": "evaluation", "listener": "nodes"}
+"""Services that some sites need -> the profile that starts them."""
+APPLICATION = ("web", "events", "consumer", "worker", "storage", "beat", *OPTIONAL)
 SERVERS = ("postgres", "valkey")
 
 

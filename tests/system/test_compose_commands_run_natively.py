@@ -9,6 +9,9 @@ from tests.system.processes import eventually, free_port
 from workers import health
 from workers.embedded import Postgres, Valkey, probes, server
 
+SOURCES = 'sources: [{{name: own, kind: prometheus, urls: ["http://127.0.0.1:{port}/metrics"]}}]'
+"""Nothing answers there: a listener that asks in vain is well."""
+
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
@@ -26,10 +29,18 @@ def addresses(home):
 
 @pytest.fixture(scope="module")
 def application(home, addresses):
-    """The five application services, started on a migrated database."""
+    """The application's services, started on a migrated database."""
     port = free_port()
     swaps = {"0.0.0.0": server.HOST, "8000": str(port), "8001": str(port + 1)}  # noqa: S104
-    environment = {**addresses, "LASTGOOD_HOME": str(home), "PORT": str(port)}
+    sources = home / "sources.yaml"
+    sources.write_text(SOURCES.format(port=port))
+    environment = {
+        **addresses,
+        "LASTGOOD_HOME": str(home),
+        "PORT": str(port),
+        "NODE_SOURCES": str(sources),
+        "EVALUATION_PROGRAMS": "/bin/true",
+    }
     with Native(home, environment, {**swaps, "/var/lib/lastgood": str(home)}) as native:
         native.start("migrate")
         assert native.running.pop("migrate").wait(120) == 0, native.output("migrate")

@@ -4,12 +4,17 @@ import re
 
 import pytest
 
-from tests.system.compose import APPLICATION, FILE, SERVERS, SERVICES
+from tests.system.compose import APPLICATION, FILE, OPTIONAL, SERVERS, SERVICES
 from tests.system.processes import ROOT
 
 
-def test_the_services_are_the_nine_processes():
+def test_the_services_are_the_processes_of_a_site():
     assert set(SERVICES) == {*APPLICATION, *SERVERS, "migrate"}
+
+
+def test_what_only_some_sites_need_waits_for_its_profile():
+    profiles = {name: one["profiles"] for name, one in SERVICES.items() if "profiles" in one}
+    assert profiles == {name: [profile] for name, profile in OPTIONAL.items()}
 
 
 @pytest.mark.parametrize("name", [*APPLICATION, *SERVERS])

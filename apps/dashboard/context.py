@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -13,6 +14,7 @@ from apps.core.clock import now_ns
 from apps.dashboard import places
 from apps.dashboard.alert_health import alert_trouble
 from apps.dashboard.keys import KEYS
+from apps.dashboard.settings_places import sections
 from apps.dashboard.store_health import disk_warning
 from apps.incidents import store as incidents
 
@@ -68,6 +70,7 @@ def frame(request: HttpRequest) -> dict[str, Any]:
         **base,
         "rail": places.rail(request.path, _run(request), address),
         "role": _role(request),
+        "settings_sections": partial(sections, request.path, address),
         "chosen_project": _project(request),
         "key_groups": KEYS,
         "events_url": events_url(request),

@@ -23,12 +23,7 @@ class KeyGroup:
     keys: tuple[Key, ...]
 
 
-_GO = tuple(
-    Key(("g", place.key), place.word.lower())
-    for _, places in RAIL
-    for place in places
-    if place.slug != "settings"
-)
+_GO = tuple(Key(("g", place.key), place.word.lower()) for _, places in RAIL for place in places)
 KEYS: tuple[KeyGroup, ...] = (
     KeyGroup(
         "Everywhere",

@@ -50,6 +50,7 @@ PAGES = [
     "/checkpoints/",
     "/?show=attention&project=-&after=1-2",
     "/connect/",
+    "/settings/",
     "/help/",
     "/search/?q=boom",
     "/projects/",

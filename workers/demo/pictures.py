@@ -26,6 +26,7 @@ PAGES: Final[Mapping[str, str]] = {
     "connect": "/connect/",
     "search": "/search/?q=gpu",
     "projects": "/projects/",
+    "settings": "/settings/",
     "help": "/help/",
     "flight-deck": f"/runs/{RUN}/",
     "series": f"/runs/{RUN}/series/",

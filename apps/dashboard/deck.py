@@ -94,7 +94,8 @@ def _main(scene: _Scene) -> dict[str, Any]:
     """What is on the screen first."""
     run, ask = scene.run, scene.ask
     spine = scene.clock.curves
-    beside, missing = others(run, ask, spine) if ask.others else ({}, [])
+    steps = _steps(spine, ask)
+    beside, missing = others(run, ask, spine, steps) if ask.others else ({}, [])
     told = _incidents(run, ask)
     return {
         "charts": _charts(scene, beside),

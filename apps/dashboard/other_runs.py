@@ -68,69 +68,119 @@ def aligned(other: Track, mine: Track, align: str) -> tuple[Floats, NDArray[np.b
     return np.interp(there, here, mine.step), (there >= here[0]) & (there <= here[-1])
 
 
+@dataclass(frozen=True, slots=True)
+class _Other:
+    """A run to draw beside this one. keys: row -> its series. kept: see lineage.py.
+
+    own, mine: its steps, and the steps of this run at which this one was as far, both ascending;
+    only what this run has reached.
+    """
+
+    run: RunInfo
+    keys: dict[str, str]
+    kept: dict[int, int | None]
+    own: Floats
+    mine: Floats
+
+
 def others(
-    run: RunInfo, ask: DeckAsk, spine: Sequence[Curve]
+    run: RunInfo, ask: DeckAsk, spine: Sequence[Curve], steps: tuple[int | None, int | None]
 ) -> tuple[dict[str, list[Beside]], list[str]]:
-    """row -> curves of the asked runs; and in words which of them are not shown, and why."""
+    """row -> curves of the asked runs; and in words which of them are not shown, and why.
+
+    steps: of this run, that are in view; the others are read where they were as far.
+    """
     found: dict[str, list[Beside]] = {}
     missing: list[str] = []
     mine = track(spine, dict(kept_until(runs.attempts(run.id))), _tokens(run.id, ask.align))
     for key in ask.others:
-        other = runs.get_run(key)
-        if other is None or other.id == run.id:
+        info = runs.get_run(key)
+        if info is None or info.id == run.id:
             missing.append(f"{key}: no such run")
             continue
-        rows = _rows(other, ask)
-        drawn = False
-        for row, (curves, kept) in rows.items():
-            placed = _placed(other, (curves, kept), mine, ask, spine)
-            if placed is not None:
-                found.setdefault(row, []).append(placed)
-                drawn = True
-        if not drawn:
+        other = _other(info, ask, mine)
+        if other is None:
             reason = "logs no tokens" if ask.align == "tokens" else "logs nothing of the kind"
             missing.append(f"{key}: it or this run {reason}")
+            continue
+        for row, curves in _rows(other, ask, steps).items():
+            found.setdefault(row, []).append(_placed(other, curves, ask, spine))
     return found, missing
 
 
-def _rows(other: RunInfo, ask: DeckAsk) -> dict[str, tuple[list[Curve], dict[int, int | None]]]:
-    shown = series.shown(other.id)
+def _other(info: RunInfo, ask: DeckAsk, mine: Track) -> _Other | None:
+    """The run with its clock beside that of this run, from the first of its series with points;
+    None where it has none, or one of both logs no tokens."""
+    shown = series.shown(info.id)
     keys = {row: key for row in series.ROWS if (key := getattr(shown, row))}
-    read = series.curves(other.id, list(keys.values()), points=ask.points)
-    kept = dict(kept_until(runs.attempts(other.id)))
+    kept = dict(kept_until(runs.attempts(info.id)))
+    for key in keys.values():
+        curves = _read(info.id, [key], (None, None), ask.points)[key]
+        if curves:
+            clocks = track(curves, kept, _tokens(info.id, ask.align))
+            moved = aligned(clocks, mine, ask.align)
+            if moved is None or not len(mine.step):
+                return None
+            step, reached = moved
+            return _Other(info, keys, kept, clocks.step[reached], step[reached])
+    return None
+
+
+def _rows(
+    other: _Other, ask: DeckAsk, steps: tuple[int | None, int | None]
+) -> dict[str, list[Curve]]:
+    """row -> its curves where it was as far as the steps of this run."""
+    window = steps if ask.align == "step" else _there(other, steps)
+    read = _read(other.run.id, list(other.keys.values()), window, ask.points)
+    return {row: read[key] for row, key in other.keys.items() if read[key]}
+
+
+def _there(other: _Other, steps: tuple[int | None, int | None]) -> tuple[int | None, int | None]:
+    """The steps of the other run, one more at each end, at which it was as far as this one."""
+    low, high = steps
+    if low is None or high is None or not len(other.own):
+        return None, None
+    first, last = np.interp([low, high], other.mine, other.own).tolist()
+    return int(first) - 1, int(last) + 2
+
+
+def _read(
+    run_id: int, keys: Sequence[str], steps: tuple[int | None, int | None], points: int
+) -> dict[str, list[Curve]]:
+    """key -> curves of the whole job that have points."""
+    found = series.curves(run_id, keys, steps=steps, points=points)
     return {
-        row: ([c for c in read[key] if c.rank is None and len(c.step)], kept)
-        for row, key in keys.items()
-        if any(c.rank is None and len(c.step) for c in read[key])
+        key: [c for c in curves if c.rank is None and len(c.step)] for key, curves in found.items()
     }
 
 
-def _placed(
-    other: RunInfo,
-    rows: tuple[list[Curve], dict[int, int | None]],
-    mine: Track,
-    ask: DeckAsk,
-    spine: Sequence[Curve],
-) -> Beside | None:
-    curves, kept = rows
-    values = [
-        value
+def _placed(other: _Other, curves: Sequence[Curve], ask: DeckAsk, spine: Sequence[Curve]) -> Beside:
+    """The kept pieces on this run's axis."""
+    kept = [
+        piece
         for curve in curves
-        for piece in pieces(curve, kept.get(curve.attempt), "step")
+        for piece in pieces(curve, other.kept.get(curve.attempt), "step")
         if piece.kept
-        for value in piece.last
     ]
-    clocks = track(curves, kept, _tokens(other.id, ask.align))
-    moved = aligned(clocks, mine, ask.align)
-    if moved is None or not len(mine.step):
-        return None
-    step, inside = moved
+    own = np.asarray([at for piece in kept for at in piece.x], dtype=np.float64)
+    y = np.asarray([value for piece in kept for value in piece.last], dtype=np.float64)
+    step, inside = own, np.ones(len(own), np.bool_)
+    if ask.align != "step":
+        step, inside = _moved(other, own)
     x = step
     if ask.kind == "time":
-        inside &= (step >= mine.step[0]) & (step <= mine.step[-1])
+        ends = [c.step[at] for c in spine for at in (0, -1)]
+        inside &= (step >= min(ends)) & (step <= max(ends))
         x = np.asarray(step_to_time_ms(spine, spine[-1].attempt, step.tolist()))
-    y = np.asarray(values, dtype=np.float64)
-    return Beside(other.key, x[inside].tolist(), y[inside].tolist())
+    return Beside(other.run.key, x[inside].tolist(), y[inside].tolist())
+
+
+def _moved(other: _Other, own: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    """Its steps as steps of this run, and which of them this run has reached."""
+    if not len(other.own):
+        return own, np.zeros(len(own), np.bool_)
+    inside = (own >= other.own[0]) & (own <= other.own[-1])
+    return np.interp(own, other.own, other.mine), inside
 
 
 def _tokens(run_id: int, align: str) -> Floats:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import re
-from collections.abc import Iterator
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
@@ -16,9 +13,10 @@ from apps.core.clock import now_ns
 from apps.dashboard import attempts as side_by_side
 from apps.dashboard import curves as cv
 from apps.dashboard import flight as words
+from apps.dashboard import points_csv
 from apps.dashboard import series as shown_series
 from apps.dashboard.access import may_operate, run_of
-from apps.dashboard.deck_ask import kind_of, span_of
+from apps.dashboard.deck_ask import ask_of, kind_of, span_of
 from apps.dashboard.heatmap import lines as heatmap_lines
 from apps.dashboard.views import number
 from apps.metrics import heatmap
@@ -103,9 +101,7 @@ def series(request: HttpRequest, key: str) -> HttpResponse | StreamingHttpRespon
     if name is None:
         raise Http404("this run logs nothing of the kind")
     if request.GET.get("format") == "csv":
-        answer = StreamingHttpResponse(_csv(info.id, name), content_type="text/csv; charset=utf-8")
-        answer["Content-Disposition"] = f'attachment; filename="{info.key}-{_file_name(name)}.csv"'
-        return answer
+        return points_csv.answer(f"{info.key}-{name}", points_csv.of_series(info.id, name))
     found = shown_series.curves(info.id, [name], points=TABLE_POINTS)[name]
     curves = [curve for curve in found if curve.rank is None]
     lines = [
@@ -122,10 +118,6 @@ def series(request: HttpRequest, key: str) -> HttpResponse | StreamingHttpRespon
         "caption": cv.caption(curves),
     }
     return render(request, "runs/series.html", context)
-
-
-def _file_name(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", name)[:80]
 
 
 @require_safe
@@ -156,20 +148,23 @@ def layers(request: HttpRequest, key: str) -> HttpResponse:
     return render(request, "runs/layers.html", context)
 
 
-class _Line:
-    """A file that gives back what is written to it, one row at a time."""
+@require_safe
+def rank_points(request: HttpRequest, key: str, attempt: int) -> StreamingHttpResponse:
+    """The loss that each rank printed, all points of one attempt as CSV."""
+    info = run_of(key)
+    name = shown_series.shown(info.id).rank_loss
+    if name is None or runs.attempt(info.id, attempt) is None:
+        raise Http404("no ranks of this attempt logged a loss")
+    lines = points_csv.of_ranks(info.id, attempt, name)
+    return points_csv.answer(f"{info.key}-{attempt}-{name}-by-rank", lines)
 
-    def write(self, text: str) -> str:
-        return text
 
-
-def _csv(run_id: int, key: str) -> Iterator[str]:
-    """All points at full resolution, attempt by attempt."""
-    writer = csv.writer(_Line())
-    yield writer.writerow(["attempt", "step", "time_ns", key])
-    for attempt in runs.attempts(run_id):
-        rows = metrics.read_rows(run_id, attempt.number, [key], None, None).get(key)
-        if rows is None:
-            continue
-        for step, time_ns, value in zip(*rows, strict=True):
-            yield writer.writerow([attempt.number, int(step), int(time_ns), repr(float(value))])
+@require_safe
+def layer_points(request: HttpRequest, key: str) -> StreamingHttpResponse:
+    """The series behind rows of the heatmap, all points as CSV."""
+    info, ask = run_of(key), ask_of(request.GET.dict())
+    query = LayerQuery(info.id, 0, statistic=ask.statistic, layer=ask.layer, labels=ask.lines)
+    rows = heatmap.row_series(query) if ask.lines else {}
+    if not rows:
+        raise Http404("this run logs nothing of the kind")
+    return points_csv.answer(f"{info.key}-layers", points_csv.of_rows(info.id, rows))

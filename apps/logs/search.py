@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 
@@ -114,6 +114,18 @@ def pulse(
     start, end = _span(run_id, attempt, from_ns, to_ns)
     hours = store.node_hours(run_id, attempt, *hours_of(start, end))
     return pulse_of(hours, axis_of(start, end, buckets))
+
+
+def attempt_pulses(
+    run_id: int, windows: Mapping[int, tuple[int, int]], buckets: int
+) -> list[tuple[int, Pulse]]:
+    """The same for several attempts at once, each from_ns to to_ns: (attempt, its pulse) of those
+    with lines in these hours, by attempt. Two statements, however many attempts there are."""
+    hours = {attempt: hours_of(*window) for attempt, window in windows.items()}
+    return [
+        (attempt, pulse_of(own, axis_of(*windows[attempt], buckets)))
+        for attempt, own in store.attempt_hours(run_id, hours)
+    ]
 
 
 def rank_matrix(

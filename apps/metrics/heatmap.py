@@ -44,6 +44,12 @@ def layer_grid(query: LayerQuery) -> LayerGrid:
     return _filled(kept, grid, statistic, left_out)
 
 
+def row_series(query: LayerQuery) -> dict[str, tuple[str, ...]]:
+    """label -> the names of its series, of the rows that are asked for. Two statements."""
+    rows, _ = _rows(query)
+    return {row.label: row.keys for row in rows if row.label in query.labels}
+
+
 def _named(run_id: int) -> Mapping[str, list[NamedLayer]]:
     reader = naming.recogniser_of(run_id)
     return layers.by_statistic(store.key_names(run_id, ranked=False), reader)

@@ -99,12 +99,12 @@ export class Layers {
   }
 
   links(map) {
-    const table = this.row.querySelector("[data-layers-table]");
-    if (!table) return;
-    const url = new URL(table.href);
-    url.searchParams.set("statistic", map.statistic);
-    url.searchParams.set("layer", map.open);
-    table.href = url.href;
+    const told = { statistic: map.statistic, layer: map.open, lines: this.lines.join("|") };
+    for (const link of this.deck.root.querySelectorAll("[data-layers-table], [data-chart=layers] [data-csv]")) {
+      const url = new URL(link.href);
+      for (const [name, value] of Object.entries(told)) url.searchParams.set(name, value);
+      link.href = url.href;
+    }
   }
 
   table() {

@@ -116,6 +116,20 @@ def test_another_run_lies_where_it_was_as_far(reader, deep):
     assert "logs no tokens" in tokens["note"]
 
 
+@pytest.mark.parametrize(("align", "pace"), [("step", 1), ("relative", 2)])
+def test_another_run_is_drawn_at_full_resolution_in_a_zoom(reader, deep, align, pace):
+    logged("slow", steps=400, pace_ns=STEP_NS // pace)
+    said = {"with": "slow", "align": align, "px": "200"}
+    ((whole,), (part,)) = (
+        [t for t in told["charts"]["loss"]["figure"]["data"] if t["meta"]["role"] == "other"]
+        for told in (asked(reader, **said), asked(reader, **said, **{"from": "60", "to": "80"}))
+    )
+    inside = [x for x in part["x"] if 60 <= x <= 80]
+    assert len(inside) == 20 * pace + 1
+    assert len([x for x in whole["x"] if 60 <= x <= 80]) < len(inside)
+    assert min(part["x"]) >= 50
+
+
 def test_errors_of_the_logs_lie_on_the_axis(reader, deep):
     line = "2026-11-29 19:41:30.000 [ERROR] [rank0] CUDA error\n"
     write_lines(deep, 0, "gpu-a01", [parse(line)], batch_id="b")
@@ -125,6 +139,26 @@ def test_errors_of_the_logs_lie_on_the_axis(reader, deep):
     bucket = next(i for i, loud in enumerate(stretch["counts"]) if loud[0])
     assert stretch["ms"][bucket] <= at_ms <= stretch["ms"][bucket + 1]
     assert stretch["x"][bucket] <= 90 <= stretch["x"][bucket + 1]
+
+
+def test_errors_of_all_attempts_are_read_at_once(reader, deep):
+    for number in range(3):
+        runs.open_attempt(deep, number, T0_NS)
+        rows = (
+            MetricRow(0, T0_NS, {"train/loss": 1.0}),
+            MetricRow(9, T0_NS + 9 * STEP_NS, {"train/loss": 1.0}),
+        )
+        metrics.write_rows(deep, number, rows, source="test")
+        line = f"2026-11-29 19:40:0{number}.000 [ERROR] [rank0] CUDA error\n"
+        write_lines(deep, number, "gpu-a01", [parse(line)], batch_id=f"b{number}")
+    with CaptureQueriesContext(connection) as said:
+        found = asked(reader, part="more")["pulse"]
+    assert [(one["attempt"], sum(errors for errors, _ in one["counts"])) for one in found] == [
+        (0, 1),
+        (1, 1),
+        (2, 1),
+    ]
+    assert sum("logs_pulsehour" in one["sql"] for one in said) == 1
 
 
 def test_a_pinned_series_is_a_row_of_its_own_until_it_is_taken_off(reader, deep):

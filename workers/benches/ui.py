@@ -80,7 +80,7 @@ def _teller(port: int, size: Size, filled: Filled) -> Callable[[], int]:
 
     def tell() -> int:
         step = next(steps)
-        row = uifill.values(size, np.asarray([step]))[0]
+        row = uifill.values(size, filled.names, np.asarray([step]))[0]
         told = dict(zip(filled.names, map(float, row), strict=True))
         at_ns = filled.next_ns + (step - filled.next_step) * uifill.STEP_NS
         body = {"attempt": 1, "rows": [{"step": step, "time_ns": at_ns, "values": told}]}

@@ -1,14 +1,17 @@
 """The run that `bench ui` looks at: long, wide, deep, of many ranks, rolled back once.
 
-Metrics are written as the consumer writes them and compacted, node by node only faster: a million
-steps of 500 names are half a billion points. Checkpoints and the lines of the ranks go the same way
-as in production, through the doors of the web process.
+A million steps of 500 names are half a billion points. The main series and VOICES others are
+written as the consumer writes them, and compacted. What is synthetic: all further names repeat the
+blocks and tiers of the voices, byte for byte, copied inside Postgres in the order in which a
+compaction would have stored them. Whoever reads a series cannot tell: each name has rows, blocks
+and buckets of its own. Checkpoints and the lines of the ranks go the same way as in production,
+through the doors of the web process.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -20,6 +23,7 @@ from apps.accounts.services import make_token
 from apps.checkpoints import services as checkpoints
 from apps.core.grid import Grid
 from apps.core.records import CheckpointSeen
+from apps.core.sql import execute
 from apps.metrics import store as metrics
 from apps.metrics.services import compact
 from apps.runs import store as runs
@@ -34,11 +38,35 @@ STEP_NS = 400_000_000
 GPUS_PER_HOST = 8
 CHECKPOINTS = 2_000
 LINES_A_RANK = 4
+VOICES = 8
 _CELLS = 1 << 21
 _FORK_SHARE = 0.6
 _BACK_SHARE = 0.05
 _LAYER_STATISTICS = ("grad_norm", "update_ratio")
 _MAIN = ("train/loss", "train/grad_norm", "perf/step_time", "perf/tokens_per_s", "train/lr")
+_NAMES = """
+    INSERT INTO metrics_serieskey (run_id, key, ranked)
+    SELECT %s, name, false FROM unnest(%s::text[]) AS name
+"""
+_PAIRS = """
+      FROM unnest(%s::text[], %s::text[]) AS pair (name, voice)
+      JOIN metrics_serieskey own ON own.run_id = %s AND own.key = pair.name AND NOT own.ranked
+      JOIN metrics_serieskey of ON of.run_id = %s AND of.key = pair.voice AND NOT of.ranked
+"""
+_BLOCKS = f"""
+    INSERT INTO metrics_coldblock (run_id, key_id, attempt, last_step, block_id, first_step,
+           axis_id, points, nan, posinf, neginf, minimum, maximum, cells)
+    SELECT b.run_id, own.key_id, b.attempt, b.last_step, b.block_id, b.first_step,
+           b.axis_id, b.points, b.nan, b.posinf, b.neginf, b.minimum, b.maximum, b.cells {_PAIRS}
+      JOIN metrics_coldblock b ON b.run_id = of.run_id AND b.key_id = of.key_id
+     ORDER BY b.attempt, b.last_step, own.key_id
+"""
+_TIERS = f"""
+    INSERT INTO metrics_tier (run_id, key_id, attempt, level, chunk, axis, cells)
+    SELECT b.run_id, own.key_id, b.attempt, b.level, b.chunk, b.axis, b.cells {_PAIRS}
+      JOIN metrics_tier b ON b.run_id = of.run_id AND b.key_id = of.key_id
+     ORDER BY b.attempt, b.chunk, own.key_id
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +84,11 @@ class Size:
         layered = [f"{of}/layers.{n}" for of in _LAYER_STATISTICS for n in range(self.layers)]
         rest = max(0, self.keys - len(_MAIN) - len(layered))
         return (*_MAIN, *layered, *(f"aux/series_{n:03d}" for n in range(rest)))
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """Those whose points are made; the others repeat the voices among them."""
+        return self.names[: len(_MAIN) + VOICES]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +112,7 @@ def fill(started: BenchProcesses, size: Size) -> Filled:
     points = _write(run_id, 0, size, (0, fork, began_ns))
     second_ns = began_ns + fork * STEP_NS
     points += _write(run_id, 1, size, (back, size.steps, second_ns))
+    _repeat(run_id, size)
     _save(run_id, size, began_ns)
     places = [PlacementInfo(r, _host(r), r % GPUS_PER_HOST) for r in range(size.ranks)]
     runs.record_placements(run_id, 1, places)
@@ -105,20 +139,33 @@ def _write(run_id: int, attempt: int, size: Size, part: tuple[int, int, int]) ->
 
 
 def _grids(size: Size, first: int, end: int, began_ns: int) -> Iterator[Grid]:
-    rows = max(1, _CELLS // len(size.names))
+    names = size.written
+    rows = max(1, _CELLS // len(names))
     for start in range(first, end, rows):
         steps = np.arange(start, min(start + rows, end), dtype=np.int64)
         times = began_ns + (steps - first) * STEP_NS
-        yield Grid(size.names, values(size, steps), steps.tolist(), times.tolist(), {})
+        yield Grid(names, values(size, names, steps), steps.tolist(), times.tolist(), {})
 
 
-def values(size: Size, steps: NDArray[np.int64]) -> NDArray[np.float64]:
+def _repeat(run_id: int, size: Size) -> None:
+    """The names that are not written get the blocks and tiers of the voices, in turn."""
+    voices = size.written[len(_MAIN) :]
+    names = list(size.names[len(size.written) :])
+    of = [voices[at % len(voices)] for at in range(len(names))]
+    if names:
+        execute(_NAMES, [run_id, names])
+        execute(_BLOCKS, [names, of, run_id, run_id])
+        execute(_TIERS, [names, of, run_id, run_id])
+    execute("VACUUM (ANALYZE) metrics_coldblock, metrics_coldaxis, metrics_tier")
+
+
+def values(size: Size, names: Sequence[str], steps: NDArray[np.int64]) -> NDArray[np.float64]:
     """float64[steps, names] as a training logs them; the same steps always give the same.
 
     Float32 precision, as frameworks log. The loss has spikes and, past a third of the run, NaN.
     """
     chance = np.random.default_rng(int(steps[0]))
-    noise = chance.standard_normal((len(steps), len(size.names)))
+    noise = chance.standard_normal((len(steps), len(names)))
     found = np.exp(noise * 0.1)
     loss = 2.0 + 9.0 / np.sqrt(1.0 + steps / 50.0) + noise[:, 0] * 0.02
     loss[chance.random(len(steps)) < 2e-5] += 4.0

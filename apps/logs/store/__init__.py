@@ -10,7 +10,7 @@ from apps.logs.store.faultclasses import (
 from apps.logs.store.files import FileContext, FileKey, contexts
 from apps.logs.store.overview import arrivals, extent, line_counts, newest_chunk
 from apps.logs.store.payloads import check_bucket
-from apps.logs.store.pulse import hour_span, node_hours
+from apps.logs.store.pulse import attempt_hours, hour_span, node_hours
 from apps.logs.store.reading import (
     end_offset,
     end_offsets,
@@ -39,6 +39,7 @@ __all__ = [
     "PackedLines",
     "add_revision",
     "arrivals",
+    "attempt_hours",
     "check_bucket",
     "clocks",
     "context_of",

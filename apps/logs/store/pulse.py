@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +47,14 @@ _NOTE = """
 _READ = """
     SELECT p.node, p.hour, p.body, p.attempt FROM logs_pulsehour AS p
      WHERE p.run_id = %s AND (%s::int4 IS NULL OR p.attempt = %s) AND p.hour BETWEEN %s AND %s
+     ORDER BY p.attempt, p.node, p.hour LIMIT %s
+"""
+# -- uses the primary key
+_READ_WINDOWS = """
+    SELECT p.node, p.hour, p.body, p.attempt
+      FROM unnest(%s::int4[], %s::int8[], %s::int8[]) AS w (attempt, first, last)
+      JOIN logs_pulsehour AS p
+        ON p.run_id = %s AND p.attempt = w.attempt AND p.hour BETWEEN w.first AND w.last
      ORDER BY p.attempt, p.node, p.hour LIMIT %s
 """
 _WITH_FILES = """
@@ -118,8 +129,32 @@ def node_hours(run_id: int, attempt: int | None, first: int, last: int) -> Itera
     Console copies count on nodes that sent no rank files. At most MAX_HOURS_READ, a few at a time:
     they are 4 KB unpacked, and more for nodes of more than eight ranks.
     """
-    with_files = {(a, node) for a, node in query(_WITH_FILES, [run_id, attempt, attempt])}
     rows = query_bytes(_READ, [run_id, attempt, attempt, first, last, MAX_HOURS_READ])
+    yield from _unpacked(rows, _with_files(run_id, attempt))
+
+
+def attempt_hours(
+    run_id: int, windows: Mapping[int, tuple[int, int]]
+) -> Iterator[tuple[int, Iterator[NodeHours]]]:
+    """The same for several attempts, each from its first to its last hour: (attempt, its hours) of
+    those with lines, by attempt. Two statements; read each attempt before the next."""
+    if not windows:
+        return
+    ends = (list(column) for column in zip(*windows.values(), strict=True))
+    rows = query_bytes(_READ_WINDOWS, [list(windows), *ends, run_id, MAX_HOURS_READ])
+    files = _with_files(run_id, None) if rows else set()
+    for attempt, own in groupby(rows, key=itemgetter(3)):
+        yield attempt, _unpacked(list(own), files)
+
+
+def _with_files(run_id: int, attempt: int | None) -> set[tuple[int, str]]:
+    """(attempt, node) of the nodes that sent rank files."""
+    return {(a, node) for a, node in query(_WITH_FILES, [run_id, attempt, attempt])}
+
+
+def _unpacked(
+    rows: Sequence[tuple[Any, ...]], with_files: Set[tuple[int, str]]
+) -> Iterator[NodeHours]:
     for at in range(0, len(rows), HOURS_AT_ONCE):
         some = rows[at : at + HOURS_AT_ONCE]
         hour = np.array([row[1] for row in some], dtype=np.int64)

@@ -1,0 +1,70 @@
+"""Points at full resolution as lines of CSV, made while they are sent."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from django.http import StreamingHttpResponse
+
+from apps.metrics import store as metrics
+from apps.runs import store as runs
+
+MOST_ROWS = 250_000
+"""Of all ranks that are in memory at once."""
+
+
+class _Line:
+    """A file that gives back what is written to it, one row at a time."""
+
+    def write(self, text: str) -> str:
+        return text
+
+
+def answer(name: str, lines: Iterable[Sequence[Any]]) -> StreamingHttpResponse:
+    """Lines, heads first, as a file of that name."""
+    writer = csv.writer(_Line())
+    told = (writer.writerow(line) for line in lines)
+    response = StreamingHttpResponse(told, content_type="text/csv; charset=utf-8")
+    safe = re.sub(r"[^A-Za-z0-9._-]+", "-", name)[:160]
+    response["Content-Disposition"] = f'attachment; filename="{safe}.csv"'
+    return response
+
+
+def of_series(run_id: int, key: str) -> Iterator[Sequence[Any]]:
+    """All points of one series of the job, attempt by attempt."""
+    yield "attempt", "step", "time_ns", key
+    yield from _points(run_id, key)
+
+
+def of_rows(run_id: int, rows: Mapping[str, Sequence[str]]) -> Iterator[Sequence[Any]]:
+    """All points of the series behind rows of the heatmap (label -> series), one after the other:
+    a layer that is drawn from its modules gives those, as they were logged."""
+    yield "row", "series", "attempt", "step", "time_ns", "value"
+    for label, names in rows.items():
+        for name in names:
+            for point in _points(run_id, name):
+                yield label, name, *point
+
+
+def of_ranks(run_id: int, attempt: int, key: str) -> Iterator[Sequence[Any]]:
+    """All points of a per-rank series of one attempt, by step; a few steps in memory at a time."""
+    yield "step", "time_ns", "rank", key
+    for low, high in metrics.step_windows(run_id, attempt, (0, None), MOST_ROWS):
+        points = metrics.read_rank_rows(run_id, attempt, key, low, high)
+        if points is None or points.rank is None:
+            continue
+        columns = (points.step, points.time_ns, points.rank, points.value)
+        for step, time_ns, rank, value in zip(*(c.tolist() for c in columns), strict=True):
+            yield step, time_ns, rank, repr(value)
+
+
+def _points(run_id: int, key: str) -> Iterator[tuple[int, int, int, str]]:
+    """(attempt, step, time_ns, value) of one series of the job."""
+    for attempt in runs.attempts(run_id):
+        found = metrics.read_rows(run_id, attempt.number, [key]).get(key)
+        if found is not None:
+            for step, time_ns, value in zip(*(c.tolist() for c in found), strict=True):
+                yield attempt.number, step, time_ns, repr(value)

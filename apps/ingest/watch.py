@@ -25,7 +25,7 @@ from apps.incidents import store as incident_store
 from apps.ingest import mirrors, store, stream
 from apps.logs import store as logs
 from apps.logs.domain.triage import silent
-from apps.logs.store import behind
+from apps.logs.store import behind, stepclocks
 from apps.rollbacks import store as rollbacks
 from apps.runs import contact_store, stop_store
 from apps.runs import store as runs
@@ -184,7 +184,8 @@ def _silent_ranks(run: Watched, scene: _Round) -> list[Finding]:
     if run.look.event_ns is None or not contact.is_live(run.look):
         return []
     judged_ns = _clock_of(run, scene).judged_ns
-    pulses = behind.pulses(run.run_id, run.attempt)
+    clocks = stepclocks.clocks(run.run_id, run.attempt)
+    pulses = silent.on_one_clock(behind.pulses(run.run_id, run.attempt), clocks)
     return silent.silent(pulses, run.attempt, judged_ns, run.told)
 
 

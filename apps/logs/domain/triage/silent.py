@@ -7,12 +7,13 @@ no rank is ahead of another, so a rank that is behind for long either hangs or i
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from apps.core.records import Evidence, Finding, FindingSeverity, Suspect
 from apps.core.words import duration, many
+from apps.logs.domain.clock.skew import HostClock
 
 KIND = "silent_rank"
 DETECTOR = "logs.silence"
@@ -91,6 +92,13 @@ def silent(
     if len(groups) > policy.most:
         return [_of_many(behind, crowd)]
     return [_finding(group, crowd, standing) for group in groups]
+
+
+def on_one_clock(pulses: Iterable[RankPulse], clocks: Iterable[HostClock]) -> list[RankPulse]:
+    """The pulses in the time of the job: a host whose clock is three minutes slow is not silent,
+    and one whose clock is fast is not heard after it died. Clocks in doubt change nothing."""
+    ahead_ns = {clock.node: clock.skew_ns or 0 for clock in clocks if clock.apart}
+    return [replace(pulse, time_ns=pulse.time_ns - ahead_ns.get(pulse.node, 0)) for pulse in pulses]
 
 
 def steps_behind(steps: Iterable[int | None]) -> int | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -16,6 +18,7 @@ from apps.dashboard import figures, heatmap, lanes, series, sibling_band
 from apps.dashboard.curves import Axis, Curve, axis, step_to_time_ms, time_to_step
 from apps.dashboard.deck_ask import CHARTS, MORE, DeckAsk
 from apps.dashboard.deck_pulse import pulse
+from apps.dashboard.delta import NOTHING, Until, delta
 from apps.dashboard.figures import Beside, Chart
 from apps.dashboard.lineage import kept_until
 from apps.dashboard.other_runs import others
@@ -52,16 +55,17 @@ class _Scene:
 
 
 def deck(run: RunInfo, ask: DeckAsk) -> dict[str, Any]:
-    """The JSON of deck.js: axis; charts, lanes, marks, now, clock; heatmap, pulse (part "more")."""
+    """The JSON of deck.js: axis; charts, lanes, marks, now, clock; heatmap, pulse (part "more").
+    Without what the page has (see delta.py)."""
     scene = _read(run, ask)
     if scene is None:
-        return _empty(ask)
+        return delta(_empty(ask), NOTHING.until, ask.had)
     found: dict[str, Any] = {"axis": {**asdict(scene.axis), "kind": ask.kind}}
     if ask.part != MORE:
         found |= _main(scene)
     if ask.part != CHARTS:
         found |= _more(scene)
-    return found
+    return delta(found, _until(scene), ask.had)
 
 
 def _more(scene: _Scene) -> dict[str, Any]:
@@ -331,6 +335,19 @@ def _now(scene: _Scene) -> float | None:
     """The newest point of the newest attempt."""
     newest = scene.clock.curves[-1]
     return newest.time_ns[-1] / 1e6 if scene.ask.kind == "time" else float(newest.step[-1])
+
+
+def _until(scene: _Scene) -> Until:
+    """The edge of the widest bucket that is still open, or the moment after the point before it."""
+    newest = scene.clock.curves[-1]
+    own = (c for curves in scene.curves.values() for c in curves if c.attempt == newest.attempt)
+    width = max((curve.bucket_steps for curve in own), default=1)
+    edge = newest.step[-1] // width * width
+    if scene.ask.kind == "step":
+        return Until(float(edge), newest.attempt)
+    at = bisect_left(newest.step, edge)
+    moment = math.nextafter(newest.time_ns[at - 1] / 1e6, math.inf) if at else -math.inf
+    return Until(moment, newest.attempt)
 
 
 def _clock(whole: Sequence[Curve], kind: str) -> dict[str, list[float]]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from apps.core.words import whole
+from apps.dashboard.delta import NOTHING, Mark, read_mark
 from apps.dashboard.figures import View
 from apps.incidents.domain.incident import IncidentInfo
 
@@ -27,7 +28,8 @@ class DeckAsk:
     that is drawn. others: keys of runs to draw beside this one, aligned by `align`.
     statistic: of the layers, None: the first one that is logged. layer: one of them, opened. lines:
     rows of the heatmap that are drawn as lines as well.
-    part: "charts", "more" (layers and log pulse, which cost more), or "" for both.
+    part: "charts", "more" (layers and log pulse, which cost more), or "" for both. had: what the
+    page has already.
     """
 
     kind: str = "step"
@@ -44,6 +46,7 @@ class DeckAsk:
     align: str = "step"
     pins: tuple[str, ...] = ()
     part: str = ""
+    had: Mark = NOTHING
 
     @property
     def points(self) -> int:
@@ -75,6 +78,7 @@ def ask_of(
         align=_one_of(said.get("align", ""), ALIGNS),
         pins=pins,
         part=_one_of(said.get("part", ""), ("", CHARTS, MORE)),
+        had=read_mark(said.get("since", "")),
     )
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
+import orjson
 import plotly.graph_objects as go
 
 from apps.dashboard import curves as cv
@@ -71,22 +73,38 @@ class Chart:
     others: Sequence[Beside] = ()
 
 
+Look = Mapping[str, Any]
+"""What plotly has checked of a trace or a layout. Shared: never changed."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Trace:
     """One trace: what plotly checks, and the points, which it need not copy three times."""
 
-    look: go.Scatter
+    look: Look
     x: Sequence[float | None]
     y: Sequence[float | None]
+
+
+def _scatter(**said: Any) -> Look:
+    """The look of a trace as Plotly JSON, checked when it first occurs: checking costs more than
+    all the points."""
+    return _checked(orjson.dumps(said))
+
+
+@lru_cache(maxsize=1_000)
+def _checked(said: bytes) -> Look:
+    look: Look = go.Scatter(**orjson.loads(said)).to_plotly_json()
+    return look
 
 
 def _band(piece: Piece, hue: str) -> list[_Trace]:
     """Two invisible lines with the area between them: the lowest and highest value of buckets."""
     if piece.low == piece.high:
         return []
-    edge, role = {"width": 0}, {"role": "band"}
-    lower = go.Scatter(mode="lines", line=edge, meta=role)
-    upper = go.Scatter(
+    edge, role = {"width": 0}, {"role": "band", "attempt": piece.attempt}
+    lower = _scatter(mode="lines", line=edge, meta=role)
+    upper = _scatter(
         mode="lines", line=edge, meta=role, fill="tonexty", fillcolor=f"var(--{hue}-band)"
     )
     return [_Trace(lower, piece.x, piece.low), _Trace(upper, piece.x, piece.high)]
@@ -100,7 +118,7 @@ def _line(piece: Piece, hue: str, smooth: float) -> list[_Trace]:
         else {"color": "var(--grey)", "width": 1.3}
     )
     strength = 1.0 if piece.kept else 0.6
-    look = go.Scatter(
+    look = _scatter(
         mode="lines+markers" if len(piece.x) < 3 else "lines",
         line={**style, "width": 1} if smooth else style,
         opacity=strength * (0.35 if smooth else 1.0),
@@ -109,14 +127,14 @@ def _line(piece: Piece, hue: str, smooth: float) -> list[_Trace]:
     found = [_Trace(look, piece.x, piece.last)]
     if smooth:
         role = {"role": "smooth", "attempt": piece.attempt}
-        calm = go.Scatter(mode="lines", line=style, opacity=strength, meta=role)
+        calm = _scatter(mode="lines", line=style, opacity=strength, meta=role)
         found.append(_Trace(calm, piece.x, cv.smoothed(piece.last, smooth)))
     return found
 
 
 def _beside(curve: Curve, kind: str) -> _Trace:
     """The compared attempt, from its first step to its last, over what else there is."""
-    look = go.Scatter(
+    look = _scatter(
         mode="lines",
         line={"color": "var(--purple)", "width": 1.8, "dash": "dash"},
         meta={"role": "compare", "attempt": curve.attempt},
@@ -131,7 +149,7 @@ def _others(chart: Chart) -> list[_Trace]:
     """Other runs: hues in turn, and dashes of their own."""
     return [
         _Trace(
-            go.Scatter(
+            _scatter(
                 mode="lines",
                 line={
                     "color": f"var(--{HUES[(at + 1) % len(HUES)]})",
@@ -157,7 +175,7 @@ def _arrows(chart: Chart, cut: Sequence[Piece], shown: Range | None) -> list[_Tr
     for side, symbol, y in ((0, "arrow-up", 0.985), (1, "arrow-down", 0.015)):
         near = cv.clusters(sorted(x for both in sides for x in both[side]), gap)
         if near:
-            look = go.Scatter(
+            look = _scatter(
                 yaxis="y2",
                 mode="markers+text",
                 marker={"symbol": symbol, "size": 8, "color": f"var(--{chart.hue})"},
@@ -181,7 +199,7 @@ def _whiskers(piece: Piece, hue: str) -> list[_Trace]:
         x += [at, at, None]
         y += [low, high, None]
     line = {"color": f"var(--{hue})" if piece.kept else "var(--grey)", "width": 1}
-    return [_Trace(go.Scatter(mode="lines", line=line, meta={"role": "whisker"}), x, y)]
+    return [_Trace(_scatter(mode="lines", line=line, meta={"role": "whisker"}), x, y)]
 
 
 def nonfinite_x(curve: Curve, kind: str) -> list[float]:
@@ -198,9 +216,9 @@ def _sibling_band(chart: Chart) -> list[_Trace]:
     if behind is None or not behind.x:
         return []
     role = {"role": "sibling"}
-    lower = go.Scatter(mode="lines", line={"width": 0}, meta=role)
+    lower = _scatter(mode="lines", line={"width": 0}, meta=role)
     edge = {"color": "var(--green)", "width": 1, "dash": "dot"}
-    upper = go.Scatter(
+    upper = _scatter(
         mode="lines", line=edge, meta=role, fill="tonexty", fillcolor="var(--green-band)"
     )
     return [_Trace(lower, behind.x, behind.low), _Trace(upper, behind.x, behind.high)]
@@ -212,7 +230,7 @@ def _triangles(chart: Chart) -> list[_Trace]:
     clusters = cv.clusters(x, (chart.axis.end - chart.axis.start) * NEAR_RATIO)
     if not clusters:
         return []
-    look = go.Scatter(
+    look = _scatter(
         yaxis="y2",
         mode="markers+text",
         marker={"symbol": "triangle-up", "size": 10, "color": "var(--critical)"},
@@ -225,17 +243,16 @@ def _triangles(chart: Chart) -> list[_Trace]:
     return [_Trace(look, [at for at, _ in clusters], [0.95] * len(clusters))]
 
 
-def _figure(traces: Sequence[_Trace], layout: go.Layout) -> dict[str, Any]:
+def _figure(traces: Sequence[_Trace], layout: Look) -> dict[str, Any]:
     """Plotly JSON of the figure, with the points put in as they are."""
-    return {
-        "data": [{**t.look.to_plotly_json(), "x": t.x, "y": t.y} for t in traces],
-        "layout": layout.to_plotly_json(),
-    }
+    return {"data": [{**t.look, "x": t.x, "y": t.y} for t in traces], "layout": layout}
 
 
-def _layout(chart: Chart, shown: Range | None) -> go.Layout:
-    y: dict[str, Any] = {
-        "type": "log" if chart.log else "linear",
+@lru_cache(maxsize=2)
+def _frame(*, log: bool) -> Look:
+    """The layout of every row, but for what its axes show."""
+    y = {
+        "type": "log" if log else "linear",
         "fixedrange": True,
         "gridcolor": "var(--grid)",
         "zeroline": False,
@@ -243,16 +260,9 @@ def _layout(chart: Chart, shown: Range | None) -> go.Layout:
         "automargin": False,
         "exponentformat": "none",
     }
-    if shown:
-        y["range"] = [shown.low, shown.high]
-    if shown and chart.log:
-        places = cv.log_ticks(shown)
-        y |= {"tickvals": places, "ticktext": [f"{place:g}" for place in places]}
-    return go.Layout(
+    frame: Look = go.Layout(
         xaxis={
             "type": "linear",
-            "range": [chart.axis.start, chart.axis.end],
-            "tickvals": list(chart.axis.ticks),
             "showticklabels": False,
             "gridcolor": "var(--grid)",
             "zeroline": False,
@@ -266,7 +276,18 @@ def _layout(chart: Chart, shown: Range | None) -> go.Layout:
         uirevision="lastgood",
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
-    )
+    ).to_plotly_json()
+    return frame
+
+
+def _layout(chart: Chart, shown: Range | None) -> Look:
+    frame, axis = _frame(log=chart.log), chart.axis
+    x = {"range": [axis.start, axis.end], "tickvals": list(axis.ticks)}
+    y: dict[str, Any] = {"range": [shown.low, shown.high]} if shown else {}
+    if shown and chart.log:
+        places = cv.log_ticks(shown)
+        y |= {"tickvals": places, "ticktext": [f"{place:g}" for place in places]}
+    return {**frame, "xaxis": {**frame["xaxis"], **x}, "yaxis": {**frame["yaxis"], **y}}
 
 
 def line_chart(chart: Chart) -> dict[str, Any]:
@@ -336,7 +357,7 @@ def rows_chart(
         line = {"color": f"var(--{HUES[at % len(HUES)]})", "width": 1.6, "dash": "solid"}
         if at >= len(HUES):
             line["dash"] = _DASHES[at % len(_DASHES)]
-        look = go.Scatter(mode="lines", line=line, meta={"role": "other", "name": label})
+        look = _scatter(mode="lines", line=line, meta={"role": "other", "name": label})
         traces.append(_Trace(look, x, [v if math.isfinite(v) else None for v in y]))
     values = [v for _, _, y in rows for v in y]
     chart = Chart(name, (), {}, axis, log=log)
@@ -361,7 +382,7 @@ def ranks_chart(chart: Chart, suspect: int | None) -> dict[str, Any]:
             if strong
             else {"color": "var(--grey)", "width": 1}
         )
-        look = go.Scatter(
+        look = _scatter(
             mode="lines",
             line=line,
             opacity=1.0 if strong else 0.55,

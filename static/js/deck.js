@@ -1,5 +1,6 @@
 /* The flight deck: every row on one x axis, refreshed by invalidations, at most once a second. */
 import { Crosshair } from "./deck_cursor.js";
+import { isNews, merged } from "./deck_delta.js";
 import { Layers } from "./deck_layers.js";
 import { drawPulse, pulseAt } from "./deck_pulse.js";
 import { Rows } from "./deck_rows.js";
@@ -40,7 +41,8 @@ class Deck {
     this.lastEnd = 0;
     this.lastCost = 0;
     this.moreEnd = 0;
-    this.tags = {};
+    this.had = {};
+    this.moved = false; // the axis is not as the newest answer has it
     this.view = new View(this);
     this.rows = new Rows(this);
     this.layers = new Layers(this);
@@ -92,28 +94,25 @@ class Deck {
       url.searchParams.set("from", this.range[0]);
       url.searchParams.set("to", this.range[1]);
     }
-    for (const [name, value] of Object.entries({ ...this.view.asked(), ...this.layers.asked() })) {
+    const told = { ...this.view.asked(), ...this.layers.asked(), since: this.had[part]?.mark };
+    for (const [name, value] of Object.entries(told)) {
       if (value) url.searchParams.set(name, value);
     }
     return url;
   }
 
-  /** The answer, null where nothing changed; throws what fetch throws. */
+  /** The answer, null where nothing changed; throws what fetch throws. Only what is new is sent. */
   async get(part, signal) {
-    const url = this.ask(part).href;
-    const tag = this.tags[part];
-    const headers = tag?.url === url ? { "If-None-Match": tag.etag } : {};
-    const answer = await fetch(url, { signal, headers, credentials: "same-origin" });
-    if (answer.status === 304) {
-      this.say(this.data?.note ?? "");
-      return null;
-    }
+    const answer = await fetch(this.ask(part), { signal, credentials: "same-origin" });
     if (answer.status !== 200) {
       this.say(`no new data: the server answered ${answer.status}`);
       return null;
     }
-    this.tags[part] = { url, etag: answer.headers.get("ETag") };
-    return answer.json();
+    const delta = await answer.json();
+    this.had[part] = merged(this.had[part], delta);
+    if (isNews(delta) || this.moved) return this.had[part];
+    this.say(this.data?.note ?? "");
+    return null;
   }
 
   /** Curves first; layers and log pulse, which cost more, after them, while live every few seconds. */
@@ -127,8 +126,8 @@ class Deck {
       await plotly;
       if (found) {
         const { layers } = this.data?.charts ?? {};
-        this.data = { ...this.data, ...found };
-        if (layers) this.data.charts.layers = layers;
+        this.moved = false;
+        this.data = { ...this.data, ...found, charts: { ...found.charts, ...(layers && { layers }) } };
         await this.render();
       }
       if (signal.aborted) return;
@@ -266,6 +265,7 @@ class Deck {
   setRange(range) {
     this.range = range;
     if (range && this.data) {
+      this.moved = true;
       this.data.axis = { ...this.data.axis, start: range[0], end: range[1] };
       this.rows.move();
       this.renderAround();

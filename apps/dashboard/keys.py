@@ -56,4 +56,22 @@ KEYS: tuple[KeyGroup, ...] = (
             Key((".",), "pin a series"),
         ),
     ),
+    KeyGroup(
+        "Incidents",
+        (
+            Key(("a",), "acknowledge, also on the deck of the run"),
+            Key(("n",), "write a note"),
+            Key(("m",), "mute: open the form of a silence"),
+        ),
+    ),
+    KeyGroup(
+        "Lines of a log",
+        (
+            Key(("Enter",), "open or close the line"),
+            Key(("c",), "what its file says around it"),
+            Key(("y",), "copy its permalink"),
+            Key(("f",), "follow new lines"),
+            Key(("w",), "wrap long lines"),
+        ),
+    ),
 )

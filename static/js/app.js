@@ -1,5 +1,5 @@
 /* Frame of every page: theme, zone, rail, menus, ages, keyboard. Pages work without it. */
-import { store, stored } from "./dom.js";
+import { openAct, store, stored } from "./dom.js";
 import { isPaused, setPaused } from "./live.js";
 import { palette } from "./palette.js";
 import { nextZone, refreshTimes, setZone, zone } from "./time.js";
@@ -58,6 +58,20 @@ document.addEventListener("keydown", (event) => {
   menu.querySelector("summary").focus();
 });
 
+/* -- tables that scroll sideways are reached by Tab, and then scrolled by the arrow keys */
+
+function reachTables() {
+  for (const table of all(".table-wrap")) {
+    const named = table.closest("section, .card")?.querySelector("h2")?.textContent ?? "Table";
+    const told = table.scrollWidth > table.clientWidth ? { tabindex: "0", role: "region", "aria-label": `${named}, scrolls sideways` } : {};
+    for (const name of ["tabindex", "role", "aria-label"]) {
+      if (told[name]) table.setAttribute(name, told[name]); else table.removeAttribute(name);
+    }
+  }
+}
+new ResizeObserver(reachTables).observe(document.getElementById("main"));
+document.body.addEventListener("htmx:afterSettle", reachTables);
+
 /* -- commands that are copied */
 
 document.addEventListener("click", async (event) => {
@@ -74,7 +88,7 @@ document.addEventListener("click", async (event) => {
   setTimeout(() => { button.textContent = "Copy"; }, 2000);
 });
 
-/* -- keyboard. No key starts a rollback. */
+/* -- keyboard. No key starts a rollback: data-key marks what a letter presses or opens. */
 
 const dialog = document.getElementById("keys");
 const places = new Map([...all("[data-go]")].map((link) => [link.dataset.go, link.href]));
@@ -85,6 +99,13 @@ function move(by) {
   if (!items.length) return;
   const at = items.indexOf(document.activeElement);
   items[at < 0 ? (by > 0 ? 0 : items.length - 1) : Math.min(items.length - 1, Math.max(0, at + by))].focus();
+}
+
+function press(key) {
+  const target = document.querySelector(`[data-key="${CSS.escape(key)}"]`);
+  const act = target?.closest("details.act");
+  if (act) openAct(act); else target?.click();
+  return Boolean(target);
 }
 
 const pause = () => { if (document.querySelector("[data-pause]")) setPaused(!isPaused()); };
@@ -103,7 +124,7 @@ const KEYS = {
 };
 
 document.addEventListener("keydown", (event) => {
-  if (stored("keys") === "off" && event.key !== "?") return;
+  if (stored("keys") === "off") return;
   if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
   if (event.target.matches("input, textarea, select, [contenteditable]")) return;
   if (going) {
@@ -115,16 +136,17 @@ document.addEventListener("keydown", (event) => {
   } else if (KEYS[event.key]) {
     event.preventDefault();
     KEYS[event.key]();
+  } else if (press(event.key)) {
+    event.preventDefault();
   } else {
     document.dispatchEvent(new CustomEvent("lg:key", { detail: event.key }));
   }
 });
 
 for (const b of all("[data-keys-open]")) b.addEventListener("click", showKeys);
-const off = document.querySelector("[data-keys-off]");
-function keysLabel() { if (off) off.textContent = stored("keys") === "off" ? "Turn single keys on" : "Turn single keys off"; }
-off?.addEventListener("click", () => { store("keys", stored("keys") === "off" ? "on" : "off"); keysLabel(); });
+function keysLabel() { for (const b of all("[data-keys-off]")) b.textContent = stored("keys") === "off" ? "Turn single keys on" : "Turn single keys off"; }
+for (const b of all("[data-keys-off]")) b.addEventListener("click", () => { store("keys", stored("keys") === "off" ? "on" : "off"); keysLabel(); });
 keysLabel();
 
 /* What only works with this file is hidden until it has come. */
-for (const node of all("[data-zone], [data-themes], [data-rail-toggle], [data-keys-open]")) node.hidden = false;
+for (const node of all("[data-zone], [data-themes], [data-rail-toggle], [data-keys-open], [data-scripted]")) node.hidden = false;

@@ -29,6 +29,12 @@ export function store(name, value) {
   try { localStorage.setItem(name, value); } catch { /* private mode: the choice lasts a page */ }
 }
 
+/** Opens a form that is folded away, at its first field. */
+export function openAct(act) {
+  act.open = true;
+  act.querySelector("input[type=text], textarea")?.focus();
+}
+
 let probe;
 /** A CSS colour such as "var(--blue)" as the browser resolves it now: "rgb(...)". */
 export function colour(css) {

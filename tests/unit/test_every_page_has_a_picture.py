@@ -5,7 +5,7 @@ from django.urls import resolve
 
 from apps.dashboard.urls import urlpatterns
 from apps.dashboard.views_incident_acts import ACTS
-from workers.demo.pictures import PAGES
+from workers.demo.pictures import PAGES, SHOWN
 
 PARTS = {
     "search_data", "connect_wait", "quarantined_body", "alert_health", "link_matrix", "run_head",
@@ -28,7 +28,7 @@ FORMS = {
 
 
 def named(address):
-    return resolve(address.format(incident="/incidents/1/").partition("?")[0]).url_name
+    return resolve(address.format(incident="/incidents/1/", **SHOWN).partition("?")[0]).url_name
 
 
 @pytest.mark.parametrize("address", PAGES.values())

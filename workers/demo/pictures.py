@@ -19,8 +19,8 @@ from apps.core.errors import AppError
 from workers.benches.uipage import chromium
 from workers.embedded.probes import free_port
 
-PROJECT: Final = "pysource-gpt"
-RUN: Final = "sdc_rollback"
+SHOWN: Final = {"run": "sdc_rollback", "project": "pysource-gpt", "host": "gpu-b02"}
+"""What of the demo stands for {run}, {project} and {host} of an address."""
 PAGES: Final[Mapping[str, str]] = {
     "runs": "/",
     "connect": "/connect/",
@@ -28,35 +28,35 @@ PAGES: Final[Mapping[str, str]] = {
     "projects": "/projects/",
     "settings": "/settings/",
     "help": "/help/",
-    "flight-deck": f"/runs/{RUN}/",
-    "series": f"/runs/{RUN}/series/",
-    "layers": f"/runs/{RUN}/layers/",
-    "ranks": f"/runs/{RUN}/ranks/",
-    "logs": f"/runs/{RUN}/logs/?step=690-720",
-    "log-ranks": f"/runs/{RUN}/logs/ranks/",
-    "log-patterns": f"/runs/{RUN}/logs/patterns/",
-    "attempts": f"/runs/{RUN}/attempts/",
-    "checkpoints": f"/runs/{RUN}/checkpoints/",
-    "checkpoint": f"/runs/{RUN}/checkpoints/0/600/",
-    "run-storage": f"/runs/{RUN}/storage/",
-    "retention": f"/runs/{RUN}/retention/",
-    "evaluations": f"/runs/{RUN}/evaluations/",
-    "planning": f"/runs/{RUN}/planning/",
-    "siblings": f"/runs/{RUN}/siblings/",
-    "planned": f"/runs/{RUN}/planned/",
-    "launcher": f"/runs/{RUN}/launcher/",
-    "rollback": f"/runs/{RUN}/rollback/?step=600",
-    "stop": f"/runs/{RUN}/stop/",
+    "flight-deck": "/runs/{run}/",
+    "series": "/runs/{run}/series/",
+    "layers": "/runs/{run}/layers/",
+    "ranks": "/runs/{run}/ranks/",
+    "logs": "/runs/{run}/logs/?step=690-720",
+    "log-ranks": "/runs/{run}/logs/ranks/",
+    "log-patterns": "/runs/{run}/logs/patterns/",
+    "attempts": "/runs/{run}/attempts/",
+    "checkpoints": "/runs/{run}/checkpoints/",
+    "checkpoint": "/runs/{run}/checkpoints/0/600/",
+    "run-storage": "/runs/{run}/storage/",
+    "retention": "/runs/{run}/retention/",
+    "evaluations": "/runs/{run}/evaluations/",
+    "planning": "/runs/{run}/planning/",
+    "siblings": "/runs/{run}/siblings/",
+    "planned": "/runs/{run}/planned/",
+    "launcher": "/runs/{run}/launcher/",
+    "rollback": "/runs/{run}/rollback/?step=600",
+    "stop": "/runs/{run}/stop/",
     "incidents": "/incidents/",
     "incident": "{incident}",
     "log-chooser": "/logs/",
     "checkpoint-chooser": "/checkpoints/",
     "nodes": "/nodes/",
-    "node": "/nodes/gpu-b02/",
+    "node": "/nodes/{host}/",
     "links": "/links/",
     "alerts": "/alerts/",
     "alert-rule": "/alerts/rules/new/",
-    "alert-channel": "/alerts/channels/new/",
+    "alert-channel": "/alerts/channels/new/?kind=slack",
     "deliveries": "/alerts/deliveries/",
     "my-alerts": "/alerts/mine/",
     "audit": "/audit/",
@@ -65,16 +65,16 @@ PAGES: Final[Mapping[str, str]] = {
     "storage": "/storage/",
     "storage-root": "/storage/new/",
     "goodput": "/goodput/",
-    "names": f"/projects/{PROJECT}/names/",
-    "detectors": f"/projects/{PROJECT}/detectors/",
-    "fault-classes": f"/projects/{PROJECT}/fault-classes/",
-    "signals": f"/projects/{PROJECT}/rank-signals/",
-    "kept-logs": f"/projects/{PROJECT}/kept-logs/",
-    "suites": f"/projects/{PROJECT}/evaluations/",
-    "rollback-rules": f"/projects/{PROJECT}/rollback/",
+    "names": "/projects/{project}/names/",
+    "detectors": "/projects/{project}/detectors/",
+    "fault-classes": "/projects/{project}/fault-classes/",
+    "signals": "/projects/{project}/rank-signals/",
+    "kept-logs": "/projects/{project}/kept-logs/",
+    "suites": "/projects/{project}/evaluations/",
+    "rollback-rules": "/projects/{project}/rollback/",
     "styleguide": "/styleguide/",
 }
-"""File name -> address; `{incident}` is the page of RUN's incident."""
+"""File name -> address; {incident} is the page of the incident of {run}. Browser tests walk them."""
 VIEWS: Final = {
     "": ("light", 1360),
     "-dark": ("dark", 1360),
@@ -159,7 +159,7 @@ def _take(browser: Any, base: str, path: str, into: Path, chosen: list[str]) -> 
             viewport={"width": width, "height": 900},
         )  # fmt: skip
         for name in chosen:
-            address = PAGES[name].format(incident=incident)
+            address = PAGES[name].format(incident=incident, **SHOWN)
             complaints += _picture(view, address, into / f"{name}{ending}.png")
         view.close()
     return complaints
@@ -170,7 +170,9 @@ def _picture(view: Any, address: str, file: Path) -> list[str]:
     page = view.new_page()
     page.on("console", lambda said: complaints.extend([said.text] if said.type == "error" else ()))
     page.on("pageerror", lambda error: complaints.extend([str(error)]))
-    page.goto(address)
+    answer = page.goto(address)
+    if answer.status != 200:
+        complaints.append(f"answered with status {answer.status}")
     page.evaluate(_SCROLL)
     if not page.evaluate(_LOADED, LOADED_MS):
         complaints.append("parts of it are still loading")
@@ -182,7 +184,7 @@ def _picture(view: Any, address: str, file: Path) -> list[str]:
 
 
 def _incident(page: Any) -> str:
-    """The address of RUN's incident, once both runs have theirs."""
+    """The address of the incident of the shown run, once both runs have theirs."""
     until_s = time.monotonic() + INCIDENTS_S
     while time.monotonic() < until_s:
         page.goto("/incidents/")
@@ -194,7 +196,9 @@ def _incident(page: Any) -> str:
             href: text for href, text in links if re.fullmatch(r"/incidents/\d+/", href)
         }
         if len(numbered) >= 2:
-            return next((h for h, text in numbered.items() if RUN in text), next(iter(numbered)))
+            return next(
+                (h for h, text in numbered.items() if SHOWN["run"] in text), next(iter(numbered))
+            )
         page.wait_for_timeout(2_000)
     raise AppError("the demo has not had its two incidents", hint="is the machine very busy?")
 

@@ -9,8 +9,9 @@ from workers.demo.pictures import PAGES, SHOWN
 
 PARTS = {
     "search_data", "connect_wait", "quarantined_body", "alert_health", "link_matrix", "run_head",
-    "run_side", "deck_data", "series_names", "log_lines", "log_line", "log_around", "log_news",
-    "log_pulse", "log_matrix", "log_download", "incident_export",
+    "run_side", "deck_data", "series_names", "rank_points", "layer_points", "log_lines",
+    "log_line", "log_around", "log_news", "log_pulse", "log_matrix", "log_download",
+    "incident_export",
 }  # fmt: skip
 """Data and fragments of pages."""
 NOT_IN_THE_DEMO = {

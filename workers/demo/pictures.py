@@ -74,7 +74,7 @@ PAGES: Final[Mapping[str, str]] = {
     "rollback-rules": "/projects/{project}/rollback/",
     "styleguide": "/styleguide/",
 }
-"""File name -> address; {incident} is the page of the incident of {run}. Browser tests walk them."""
+"""File name -> address; {incident}: the page of the incident of {run}. Browser tests walk them."""
 VIEWS: Final = {
     "": ("light", 1360),
     "-dark": ("dark", 1360),

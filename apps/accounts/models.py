@@ -9,12 +9,16 @@ from apps.core.sql import NextVal
 
 
 class ApiToken(models.Model):
-    """A program's key. Only the SHA-256 of the secret is kept. bytes_s, requests_s: as in Actor."""
+    """A program's key. Only the SHA-256 of the secret is kept. bytes_s, requests_s: as in Actor.
+    made_by: an actor, "" of before that was kept. used_at: written at most every few minutes."""
 
     name = models.CharField(max_length=200)
     digest = models.CharField(max_length=64, unique=True)
     scopes = models.JSONField(default=list)
     created_at = models.DateTimeField(auto_now_add=True)
+    made_by = models.CharField(max_length=221, blank=True)
+    used_at = models.DateTimeField(null=True)
+    expires_at = models.DateTimeField(null=True)
     revoked_at = models.DateTimeField(null=True)
     bytes_s = models.BigIntegerField(null=True)
     requests_s = models.IntegerField(null=True)

@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from enum import StrEnum
+from typing import Any, Final
 
 SCOPES = ("read", "ingest", "operate", "admin")
 """admin: sets what counts for others, such as the thresholds of a project."""
+
+
+class Role(StrEnum):
+    """What a person may do. Programs have scopes instead."""
+
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+    ADMIN = "admin"
+
+
+ROLE_SCOPES: Final[Mapping[Role, frozenset[str]]] = {
+    Role.VIEWER: frozenset({"read"}),
+    Role.OPERATOR: frozenset({"read", "operate"}),
+    Role.ADMIN: frozenset(SCOPES),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +47,37 @@ class Actor:
 
 
 SYSTEM = Actor("system", "lastgood", frozenset(SCOPES))
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody who may sign in, or could. seen_ns: the last sign-in, None before the first.
+    password: whether one is set; else only a one-time link signs in."""
+
+    id: int
+    name: str
+    email: str
+    role: Role
+    active: bool
+    password: bool
+    made_ns: int
+    seen_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenInfo:
+    """A token without its secret. made_by "": not known. used_ns: within some minutes.
+    works: neither revoked nor past its end."""
+
+    id: int
+    name: str
+    scopes: tuple[str, ...]
+    made_ns: int
+    made_by: str
+    used_ns: int | None
+    ends_ns: int | None
+    revoked_ns: int | None
+    works: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,11 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.db import transaction
 from django.utils import timezone
 
-from apps.accounts import store
-from apps.accounts.records import SCOPES, SYSTEM, Actor
+from apps.accounts import people_store, store
+from apps.accounts.records import ROLE_SCOPES, SCOPES, SYSTEM, Actor
 from apps.core.clock import now_ns
 from apps.core.errors import AppError
 
-OPERATORS = "operators"
 LINK_LIFE = timedelta(hours=12)
 LINK_KEPT = timedelta(days=7)
 """How long a link that has ended is told from one that never was."""
@@ -32,10 +31,17 @@ class Forbidden(AppError):
     """The actor lacks a scope."""
 
 
-def make_token(name: str, scopes: list[str], *, actor: Actor = SYSTEM, wandb: bool = False) -> str:
+def make_token(
+    name: str,
+    scopes: list[str],
+    *,
+    actor: Actor = SYSTEM,
+    wandb: bool = False,
+    lasts: timedelta | None = None,
+) -> str:
     """A new API token; shown once, only its hash is kept. AppError for a bad name or scope.
 
-    wandb: in a form that `wandb` accepts.
+    wandb: in a form that `wandb` accepts. lasts: when it ends; None: when it is revoked.
     """
     if not 0 < len(name) <= 200:
         raise AppError("a token needs a name of 1-200 characters", hint="say who will use it")
@@ -46,8 +52,12 @@ def make_token(name: str, scopes: list[str], *, actor: Actor = SYSTEM, wandb: bo
         )
     secret = _wandb_secret() if wandb else f"lg_{secrets.token_urlsafe(32)}"
     with transaction.atomic():
-        token_id = store.add_token(name, secret, scopes)
-        audit(actor, "token.created", f"token {token_id}", after={"name": name, "scopes": scopes})
+        ends_at = None if lasts is None else timezone.now() + lasts
+        token_id = store.add_token(name, secret, scopes, f"{actor.kind}:{actor.name}", ends_at)
+        after: dict[str, Any] = {"name": name, "scopes": scopes}
+        if ends_at is not None:
+            after["ends"] = ends_at.isoformat(timespec="minutes")
+        audit(actor, "token.created", f"token {token_id}", after=after)
     return secret
 
 
@@ -63,7 +73,7 @@ def verify_token(secret: str) -> Actor | None:
     hit = _verified.get(key)
     if hit and hit[0] > time.monotonic():
         return hit[1]
-    actor = store.token_actor(secret)
+    actor = store.token_actor(secret, timezone.now())
     if actor is None:
         _verified.pop(key, None)
         return None
@@ -103,12 +113,8 @@ def actor_of(user: User | AnonymousUser) -> Actor | None:
     """A logged-in person as an actor: everybody reads, operators operate, admins do all."""
     if not isinstance(user, User) or not user.is_active:
         return None
-    scopes = {"read"}
-    if user.is_superuser:
-        scopes = set(SCOPES)
-    elif user.is_staff or store.in_group(user, OPERATORS):
-        scopes.add("operate")
-    return Actor("user", user.get_username(), frozenset(scopes), user_id=user.pk)
+    scopes = ROLE_SCOPES[people_store.role_of(user)]
+    return Actor("user", user.get_username(), scopes, user_id=user.pk)
 
 
 def require(actor: Actor | None, scope: str) -> Actor:
@@ -128,11 +134,15 @@ def require_any(actor: Actor | None, scopes: Sequence[str]) -> Actor:
 
 def login_link_secret() -> str:
     """The secret of a fresh one-time login link for the first administrator."""
-    secret = secrets.token_urlsafe(24)
     with transaction.atomic():
-        user = store.owner()
-        store.add_login_link(user, secret, timezone.now() + LINK_LIFE)
-        audit(SYSTEM, "login_link.created", f"user {user.get_username()}")
+        return link_for(store.owner(), actor=SYSTEM)
+
+
+def link_for(user: User, *, actor: Actor) -> str:
+    """The secret of a fresh one-time login link of a person, in the caller's transaction."""
+    secret = secrets.token_urlsafe(24)
+    store.add_login_link(user, secret, timezone.now() + LINK_LIFE)
+    audit(actor, "login_link.created", f"user {user.get_username()}")
     return secret
 
 

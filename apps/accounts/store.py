@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
+from django.db.models import Q, QuerySet
 
 from apps.accounts.models import ApiToken, AuditEntry, LoginLink
-from apps.accounts.records import Actor, AuditRow
+from apps.accounts.records import Actor, AuditRow, TokenInfo
+from apps.core.times import ns_of
+
+USE_NOTED = timedelta(minutes=5)
+"""How old the noted use of a token gets before it is written again."""
 
 
 def digest(secret: str) -> str:
@@ -19,16 +24,23 @@ def digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def add_token(name: str, secret: str, scopes: list[str]) -> int:
+def add_token(
+    name: str, secret: str, scopes: list[str], made_by: str, expires_at: datetime | None
+) -> int:
     """A new token's id."""
-    return ApiToken.objects.create(name=name, digest=digest(secret), scopes=scopes).pk
+    row = ApiToken(name=name, digest=digest(secret), scopes=scopes)
+    row.made_by, row.expires_at = made_by, expires_at
+    row.save()
+    return row.pk
 
 
-def token_actor(secret: str) -> Actor | None:
-    """Who this secret is, or None if unknown or revoked."""
-    row = ApiToken.objects.filter(digest=digest(secret), revoked_at=None).first()
+def token_actor(secret: str, now: datetime) -> Actor | None:
+    """Who this secret is, or None if unknown, revoked or past its end. Notes that it is used."""
+    row = _working(now).filter(digest=digest(secret)).first()
     if row is None:
         return None
+    if row.used_at is None or row.used_at < now - USE_NOTED:
+        ApiToken.objects.filter(pk=row.pk).update(used_at=now)
     return Actor(
         "token",
         row.name,
@@ -37,6 +49,35 @@ def token_actor(secret: str) -> Actor | None:
         bytes_s=row.bytes_s,
         requests_s=row.requests_s,
     )
+
+
+def _working(now: datetime) -> QuerySet[ApiToken]:
+    lasting = Q(expires_at=None) | Q(expires_at__gt=now)
+    return ApiToken.objects.filter(lasting, revoked_at=None)
+
+
+def tokens(now: datetime, limit: int = 1_000) -> list[TokenInfo]:
+    """Newest first. -- uses the primary key"""
+    return [_token_info(row, now) for row in ApiToken.objects.order_by("-pk")[:limit]]
+
+
+def _token_info(row: ApiToken, now: datetime) -> TokenInfo:
+    return TokenInfo(
+        id=row.pk,
+        name=row.name,
+        scopes=tuple(row.scopes),
+        made_ns=ns_of(row.created_at),
+        made_by=row.made_by,
+        used_ns=ns_of(row.used_at),
+        ends_ns=ns_of(row.expires_at),
+        revoked_ns=ns_of(row.revoked_at),
+        works=row.revoked_at is None and (row.expires_at is None or row.expires_at > now),
+    )
+
+
+def working_tokens(now: datetime) -> int:
+    """How many tokens work."""
+    return _working(now).count()
 
 
 def limit_tokens(token_ids: Sequence[int], bytes_s: int | None, requests_s: int | None) -> None:
@@ -110,11 +151,6 @@ def usernames(limit: int = 200) -> list[str]:
     """The names of people who may log in, by name."""
     people = User.objects.filter(is_active=True).order_by("username")
     return list(people.values_list("username", flat=True)[:limit])
-
-
-def in_group(user: Any, group: str) -> bool:
-    """Whether the user is in the named group."""
-    return bool(user.groups.filter(name=group).exists())
 
 
 def add_audit(row: dict[str, Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
+from typing import overload
 
 from apps.core.words import whole
 
@@ -27,6 +28,22 @@ def read_time_ns(text: str) -> int | None:
     if number is not None:
         return round(number * NS) if abs(number) < 10**_SECONDS_DIGITS else None
     return _iso_ns(text)
+
+
+@overload
+def ns_of(at: datetime) -> int: ...
+
+
+@overload
+def ns_of(at: None) -> None: ...
+
+
+def ns_of(at: datetime | None) -> int | None:
+    """Unix nanoseconds of a time, None of none; microseconds count."""
+    if at is None:
+        return None
+    whole_s = int(at.replace(microsecond=0).timestamp())
+    return whole_s * NS + at.microsecond * 1_000
 
 
 def say_time(time_ns: int) -> str:

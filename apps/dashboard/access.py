@@ -12,6 +12,8 @@ from django.shortcuts import render
 
 from apps.accounts.records import Actor
 from apps.accounts.services import Forbidden, actor_of, require
+from apps.core.errors import NotFound
+from apps.dashboard.roles import needed, words_of
 from apps.incidents import store as incidents
 from apps.incidents.domain.incident import IncidentInfo
 from apps.runs import store as runs
@@ -66,7 +68,10 @@ def may_administer(request: HttpRequest) -> bool:
 
 
 def operating(view: View) -> View:
-    """A view for people who may operate; others read which role is missing. NUL in a form: 400."""
+    """A view for people who may operate; others read which role is missing. NUL in a form: 400.
+
+    Whoever may learns that an object is not there by a 404.
+    """
     return _guarded(view, "operate")
 
 
@@ -75,16 +80,40 @@ def administering(view: View) -> View:
     return _guarded(view, "admin")
 
 
+def changing(scope: str) -> Callable[[View], View]:
+    """A view that everybody may read, and only people with `scope` may change by POST: who may not
+    is told so before anything is looked up."""
+
+    def outer(view: View) -> View:
+        guarded = _guarded(view, scope)
+
+        @wraps(view)
+        def by_method(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            chosen = guarded if request.method == "POST" else view
+            return chosen(request, *args, **kwargs)
+
+        return by_method
+
+    return outer
+
+
 def _guarded(view: View, scope: str) -> View:
     @wraps(view)
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         try:
             require(actor_of(request.user), scope)
         except Forbidden as error:
-            context = {"message": error.message, "hint": error.hint}
+            role = {
+                "needed": needed(scope),
+                "yours": words_of(actor_of(request.user)).title.lower(),
+            }
+            context = {"message": error.message, "hint": error.hint, **role}
             return render(request, "403.html", context, status=403)
         if any("\0" in text for _, texts in request.POST.lists() for text in texts):
             raise BadRequest("NUL in a form: Postgres holds no such text")
-        return view(request, *args, **kwargs)
+        try:
+            return view(request, *args, **kwargs)
+        except NotFound as error:
+            raise Http404(error.message) from error
 
     return guarded

@@ -14,6 +14,7 @@ from apps.core.clock import now_ns
 from apps.dashboard import places
 from apps.dashboard.alert_health import alert_trouble
 from apps.dashboard.keys import KEYS
+from apps.dashboard.roles import words_of
 from apps.dashboard.settings_places import sections
 from apps.dashboard.store_health import disk_warning
 from apps.incidents import store as incidents
@@ -49,13 +50,6 @@ def _project(request: HttpRequest) -> str | None:
     return "No project" if named == "-" else named
 
 
-def _role(request: HttpRequest) -> str:
-    person = actor_of(request.user)
-    if person is None or not person.may("operate"):
-        return "viewer: reads everything"
-    return "administrator" if person.may("admin") else "operator: acts on runs and incidents"
-
-
 def frame(request: HttpRequest) -> dict[str, Any]:
     """Time, event stream, open incidents, rail, warnings; nothing for strangers."""
     moment = now_ns()
@@ -69,7 +63,7 @@ def frame(request: HttpRequest) -> dict[str, Any]:
     return {
         **base,
         "rail": places.rail(request.path, _run(request), address),
-        "role": _role(request),
+        "role": words_of(actor_of(request.user)).title.lower(),
         "settings_sections": partial(sections, request.path, address),
         "chosen_project": _project(request),
         "key_groups": KEYS,

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from django.conf import settings
+from collections import Counter
 
+from django.conf import settings
+from django.utils import timezone
+
+from apps.accounts import people_store
+from apps.accounts import store as accounts
+from apps.accounts.records import Role
 from apps.alerts import channels_store
 from apps.checkpoints import roots_store
 from apps.ingest import services as ingest
 from apps.runs import store as runs
+
+_ROLES = (
+    (Role.ADMIN, "administrator"),
+    (Role.OPERATOR, "operator"),
+    (Role.VIEWER, "viewer"),
+)
 
 
 def figures() -> dict[str, str]:
     """slug of a section -> what it holds now."""
     return {
         "projects": _many(len(runs.projects()), "project"),
+        "members": _people(),
+        "tokens": _many(accounts.working_tokens(timezone.now()), "token"),
         "channels": _channels(),
         "retention": _kept(),
         "storage": _many(roots_store.count(), "root"),
@@ -23,6 +37,11 @@ def figures() -> dict[str, str]:
 
 def _many(count: int, word: str) -> str:
     return f"{count or 'no'} {word}{'' if count == 1 else 's'}"
+
+
+def _people() -> str:
+    roles = Counter(one.role for one in people_store.people() if one.active)
+    return ", ".join(_many(roles[role], word) for role, word in _ROLES if roles[role])
 
 
 def _channels() -> str:

@@ -24,6 +24,7 @@ from apps.dashboard import (
     views_leaving,
     views_links,
     views_logs,
+    views_members,
     views_names,
     views_patterns,
     views_planned,
@@ -40,6 +41,7 @@ from apps.dashboard import (
     views_stop,
     views_storage,
     views_styleguide,
+    views_tokens,
 )
 
 urlpatterns = [
@@ -49,6 +51,13 @@ urlpatterns = [
     path("search.json", views_search.data, name="search_data"),
     path("projects/", views_search.projects, name="projects"),
     path("settings/", views_settings.settings, name="settings"),
+    path("settings/members/", views_members.members, name="members"),
+    path("settings/members/<int:number>/", views_members.member, name="member"),
+    path("settings/members/<int:number>/change/", views_members.change, name="member_change"),
+    path("settings/members/<int:number>/link/", views_members.link, name="member_link"),
+    path("settings/members/<int:number>/active/", views_members.active, name="member_active"),
+    path("settings/tokens/", views_tokens.tokens, name="tokens"),
+    path("settings/tokens/<int:number>/revoke/", views_tokens.revoke, name="token_revoke"),
     path("help/", views_help.help_page, name="help"),
     path("connect/", views_connect.connect, name="connect"),
     path("connect/waiting/", views_connect.wait, name="connect_wait"),

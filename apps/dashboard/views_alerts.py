@@ -22,6 +22,7 @@ from apps.dashboard import alerts as page
 from apps.dashboard.access import (
     actor,
     administering,
+    changing,
     incident_of,
     may_administer,
     may_operate,
@@ -48,6 +49,7 @@ def _rights(request: HttpRequest) -> dict[str, bool]:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
+@changing("admin")
 def new_rule(request: HttpRequest) -> HttpResponse:
     """A rule before it is saved."""
     if request.method == "POST":
@@ -56,6 +58,7 @@ def new_rule(request: HttpRequest) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
+@changing("admin")
 def rule(request: HttpRequest, number: int) -> HttpResponse:
     """Look at a rule, try it, change it."""
     info = rules_store.info(number)
@@ -66,7 +69,6 @@ def rule(request: HttpRequest, number: int) -> HttpResponse:
     return _rule_page(request, info.rule, info.version)
 
 
-@administering
 def _save_rule(request: HttpRequest, number: int) -> HttpResponse:
     asked = page.rule_of(request.POST, number)
     version = whole(request.POST.get("version", "")) or 0

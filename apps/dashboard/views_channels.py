@@ -16,12 +16,20 @@ from apps.alerts.domain.routing import ChannelKind
 from apps.core.clock import now_ns
 from apps.core.errors import AppError
 from apps.core.words import whole
-from apps.dashboard.access import actor, administering, may_administer, may_operate, operating
+from apps.dashboard.access import (
+    actor,
+    administering,
+    changing,
+    may_administer,
+    may_operate,
+    operating,
+)
 from apps.dashboard.alerts import KIND_WORDS
 from apps.runs import store as runs
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
+@changing("admin")
 def new_channel(request: HttpRequest) -> HttpResponse:
     """A channel before it is saved; its kind is in the address."""
     kind = _kind(request.GET.get("kind", ""))
@@ -31,6 +39,7 @@ def new_channel(request: HttpRequest) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
+@changing("admin")
 def channel(request: HttpRequest, number: int) -> HttpResponse:
     """Look at a channel, change it."""
     info = _known(number)
@@ -68,7 +77,6 @@ def remove(request: HttpRequest, number: int) -> HttpResponse:
     return redirect("alerts")
 
 
-@administering
 def _save(request: HttpRequest, kind: ChannelKind, info: ChannelInfo | None) -> HttpResponse:
     form = request.POST
     asked = ChannelAsked(

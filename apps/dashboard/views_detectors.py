@@ -13,7 +13,7 @@ from apps.accounts.services import Forbidden
 from apps.core.clock import now_ns
 from apps.core.errors import AppError
 from apps.dashboard import detectors as page
-from apps.dashboard.access import actor, may, may_operate, operating
+from apps.dashboard.access import actor, changing, may, may_operate
 from apps.dashboard.names import NO_PROJECT
 from apps.ingest import thresholds as ingest
 from apps.metrics import store as metrics
@@ -22,6 +22,7 @@ from apps.runs import store as runs
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
+@changing("operate")
 def detectors(request: HttpRequest, project: str) -> HttpResponse:
     """Look at the thresholds, try others on the last days, save them."""
     name = "" if project == NO_PROJECT else project
@@ -33,7 +34,6 @@ def detectors(request: HttpRequest, project: str) -> HttpResponse:
     return _page(request, name, {"typed": typed})
 
 
-@operating
 def _changed(request: HttpRequest, project: str, name: str) -> HttpResponse:
     typed = page.typed_in(request.POST)
     shown: dict[str, Any] = {"typed": typed, "reason": request.POST.get("reason", "")[:2_000]}

@@ -21,6 +21,7 @@ from apps.dashboard import evaluations as page
 from apps.dashboard.access import (
     actor,
     administering,
+    changing,
     may_administer,
     may_operate,
     operating,
@@ -103,6 +104,7 @@ def cancel(request: HttpRequest, key: str, number: int) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
+@changing("admin")
 def project_suites(request: HttpRequest, project: str) -> HttpResponse:
     """The suites of a project, and a form for one: new, or with ?suite=N another version of it."""
     name = "" if project == NO_PROJECT else project
@@ -124,7 +126,6 @@ def _chosen(request: HttpRequest, name: str) -> SuiteInfo | None:
     return found
 
 
-@administering
 def _saved(request: HttpRequest, project: str, info: SuiteInfo | None) -> HttpResponse:
     name = "" if project == NO_PROJECT else project
     asked = _read_form(request)

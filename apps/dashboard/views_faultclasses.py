@@ -14,7 +14,7 @@ from apps.core.clock import now_ns
 from apps.core.errors import AppError
 from apps.core.places import SEARCHES
 from apps.dashboard import faultclasses as page
-from apps.dashboard.access import actor, administering, may, may_operate, operating
+from apps.dashboard.access import actor, changing, may, may_operate
 from apps.dashboard.names import NO_PROJECT
 from apps.ingest.faultclasses import change
 from apps.logs import store as logs
@@ -32,6 +32,7 @@ def _named(project: str) -> str:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
+@changing("admin")
 def fault_classes(request: HttpRequest, project: str) -> HttpResponse:
     """All classes that count for a project; switch one on or off, move it up, remove it."""
     name = _named(project)
@@ -40,7 +41,6 @@ def fault_classes(request: HttpRequest, project: str) -> HttpResponse:
     return _list(request, name)
 
 
-@administering
 def _switched(request: HttpRequest, project: str, name: str) -> HttpResponse:
     try:
         asked = page.changed(logs.own_classes(name), request.POST)
@@ -57,6 +57,7 @@ def _save(request: HttpRequest, name: str, asked: OwnClasses, reason: str) -> No
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
+@changing("operate")
 def fault_class(request: HttpRequest, project: str) -> HttpResponse:
     """One class, new or with ?key=: change it, and try it first."""
     name = _named(project)
@@ -69,7 +70,6 @@ def fault_class(request: HttpRequest, project: str) -> HttpResponse:
     return _form(request, name, {"typed": known or page.NEW, "own": own})
 
 
-@operating
 def _sent(request: HttpRequest, project: str, own: OwnClasses) -> HttpResponse:
     name, key = _named(project), request.GET.get("key", "")
     asked = page.read_class(request.POST)

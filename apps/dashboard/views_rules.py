@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods
 from apps.core.clock import now_ns
 from apps.core.errors import AppError
 from apps.core.words import whole
-from apps.dashboard.access import actor, administering, may_administer
+from apps.dashboard.access import actor, changing, may_administer
 from apps.dashboard.names import NO_PROJECT
 from apps.rollbacks import policies
 from apps.rollbacks.domain.margin import DEFAULT_MARGIN
@@ -20,6 +20,7 @@ from apps.runs import store as runs
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
+@changing("admin")
 def rules(request: HttpRequest, project: str) -> HttpResponse:
     """Look at the rules, change them."""
     name = "" if project == NO_PROJECT else project
@@ -33,7 +34,6 @@ def rules(request: HttpRequest, project: str) -> HttpResponse:
     return _page(request, name, {"typed": typed, "own": own})
 
 
-@administering
 def _changed(request: HttpRequest, project: str, name: str) -> HttpResponse:
     sent = request.POST
     typed = {"margin": sent.get("margin", "").strip()[:20], "second": "second" in sent}

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 from apps.core.clock import now_ns
 from apps.core.errors import AppError
 from apps.core.words import whole
-from apps.dashboard.access import actor, may_operate, operating
+from apps.dashboard.access import actor, changing, may_operate
 from apps.dashboard.names import NO_PROJECT
 from apps.ingest import signalling
 from apps.metrics import store as metrics
@@ -25,6 +25,7 @@ EMPTY_ROWS = 2
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
+@changing("operate")
 def signals(request: HttpRequest, project: str) -> HttpResponse:
     """Look at the patterns, try them on recent lines, save."""
     name = "" if project == NO_PROJECT else project
@@ -36,7 +37,6 @@ def signals(request: HttpRequest, project: str) -> HttpResponse:
     return _page(request, name, said.patterns)
 
 
-@operating
 def _changed(request: HttpRequest, project: str, name: str) -> HttpResponse:
     typed = [text for text in request.POST.getlist("pattern")[: 2 * MAX_PATTERNS] if text.strip()]
     if request.POST.get("act") != "save":

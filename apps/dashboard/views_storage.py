@@ -18,6 +18,7 @@ from apps.dashboard import storage as page
 from apps.dashboard.access import (
     actor,
     administering,
+    changing,
     may_administer,
     may_operate,
     operating,
@@ -42,6 +43,7 @@ def storage(request: HttpRequest) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
+@changing("admin")
 def new_root(request: HttpRequest) -> HttpResponse:
     """A root before it is saved. ?run=KEY fills that in."""
     if request.method == "POST":
@@ -52,6 +54,7 @@ def new_root(request: HttpRequest) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
+@changing("admin")
 def root(request: HttpRequest, number: int) -> HttpResponse:
     """What lies below a root, and the form to change it."""
     info = _known(number)
@@ -85,7 +88,6 @@ def remove(request: HttpRequest, number: int) -> HttpResponse:
     return redirect("storage")
 
 
-@administering
 def _save(request: HttpRequest, info: RootInfo | None) -> HttpResponse:
     try:
         asked = page.read_form(request.POST)

@@ -13,7 +13,7 @@ from django.db import transaction
 
 from apps.accounts.records import Actor
 from apps.accounts.services import audit, require
-from apps.core.errors import AppError, Conflict
+from apps.core.errors import AppError, Conflict, NotFound
 from apps.logs.domain.chunk.retention import HeldLogs, KeepRule, Plan, plan
 from apps.logs.store import expiring
 from apps.logs.store.expiring import SaidRule, Stored
@@ -96,7 +96,7 @@ def pin(
     """Keeps an attempt whatever the rule says, or no longer; whether that is new. Audited."""
     require(actor, "operate")
     if runs.attempt(run.id, attempt) is None:
-        raise AppError(f"run {run.key} has no attempt {attempt}", where="attempt")
+        raise NotFound(f"run {run.key} has no attempt {attempt}", where="attempt")
     with transaction.atomic():
         changed = expiring.save_pin(run.id, attempt, actor.name, now_ns, pinned=pinned)
         if changed:

@@ -51,6 +51,8 @@ PAGES = [
     "/?show=attention&project=-&after=1-2",
     "/connect/",
     "/settings/",
+    "/settings/members/",
+    "/settings/tokens/",
     "/help/",
     "/search/?q=boom",
     "/projects/",

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -24,6 +25,7 @@ class Command(BaseCommand):
         parser.add_argument("--limit", action="store_true", help="bound tokens of this name")
         parser.add_argument("--bytes-s", type=int, help="with --limit; none: as the settings say")
         parser.add_argument("--requests-s", type=int, help="the same for requests")
+        parser.add_argument("--days", type=int, help="when it ends; none: when it is revoked")
         parser.add_argument("--wandb", action="store_true", help="a key that `wandb` accepts")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -34,10 +36,15 @@ class Command(BaseCommand):
             self._limit(options["name"], options["bytes_s"], options["requests_s"])
             return
         scopes = [scope.strip() for scope in options["scope"].split(",") if scope.strip()]
+        days = options["days"]
+        if days is not None and days < 1:
+            raise CommandError("--days is at least 1; leave it out for a token without an end")
+        lasts = None if days is None else timedelta(days=days)
         try:
-            self.stdout.write(make_token(options["name"], scopes, wandb=options["wandb"]))
+            secret = make_token(options["name"], scopes, wandb=options["wandb"], lasts=lasts)
         except AppError as error:
             raise CommandError(str(error)) from error
+        self.stdout.write(secret)
 
     def _revoke(self, name: str) -> None:
         ended = revoke_tokens(name, actor=SYSTEM)

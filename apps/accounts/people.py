@@ -1,0 +1,114 @@
+"""Who may sign in, and as what. Everything here needs the scope admin and is audited."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import User
+from django.contrib.auth.validators import UnicodeUsernameValidator
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+from django.db import transaction
+
+from apps.accounts import people_store as store
+from apps.accounts.records import Actor, Role
+from apps.accounts.services import audit, link_for, require
+from apps.core.errors import Conflict, NotFound, Refused
+
+MAX_NAME = 150
+
+
+def add(name: str, email: str, role: Role, *, actor: Actor) -> tuple[int, str]:
+    """A new person; their id, and the secret of the one-time link that signs them in."""
+    require(actor, "admin")
+    _check_name(name)
+    _check_email(email)
+    with transaction.atomic():
+        if store.is_taken(name):
+            raise Conflict("somebody has this name already", where="name", hint="names differ")
+        user = store.add(name, email)
+        store.set_role(user, role)
+        audit(actor, "person.added", f"user {name}", after={"role": role.value})
+        return user.pk, link_for(user, actor=actor)
+
+
+def change(person_id: int, role: Role, email: str, *, actor: Actor, reason: str = "") -> None:
+    """Gives a person another role or mail address; what is as it was leaves no trace."""
+    require(actor, "admin")
+    _check_email(email)
+    with transaction.atomic():
+        admins = store.hold_admins()
+        user = _known(person_id)
+        was = store.role_of(user)
+        if was is Role.ADMIN and role is not Role.ADMIN:
+            _keep_one_admin(user, admins)
+        before, after = {}, {}
+        if role is not was:
+            store.set_role(user, role)
+            before, after = {"role": was.value}, {"role": role.value}
+        if email != user.email:
+            store.set_email(user, email)
+            after["mail"] = "changed"
+        if after:
+            who = f"user {user.get_username()}"
+            audit(actor, "person.changed", who, before=before, after=after, reason=reason)
+
+
+def set_active(person_id: int, active: bool, *, actor: Actor, reason: str = "") -> None:
+    """Shuts a person out at once, with all sessions and links, or lets them in again."""
+    require(actor, "admin")
+    with transaction.atomic():
+        admins = store.hold_admins()
+        user = _known(person_id)
+        if user.is_active is active:
+            return
+        if not active and store.role_of(user) is Role.ADMIN:
+            _keep_one_admin(user, admins)
+        store.set_active(user, active)
+        store.drop_links(user)
+        action = "person.let_in" if active else "person.shut_out"
+        audit(actor, action, f"user {user.get_username()}", reason=reason)
+
+
+def new_link(person_id: int, *, actor: Actor) -> str:
+    """The secret of a fresh one-time link of a person; earlier ones end."""
+    require(actor, "admin")
+    with transaction.atomic():
+        user = _known(person_id)
+        if not user.is_active:
+            raise Refused("this person is shut out", hint="let them in first")
+        store.drop_links(user)
+        return link_for(user, actor=actor)
+
+
+def _known(person_id: int) -> User:
+    try:
+        return store.user(person_id)
+    except User.DoesNotExist:
+        raise NotFound("no such person") from None
+
+
+def _keep_one_admin(user: User, admins: int) -> None:
+    """admins: how many may sign in now."""
+    if user.is_active and admins <= 1:
+        hint = "make somebody else an administrator first"
+        raise Conflict("this is the last administrator", where="role", hint=hint)
+
+
+def _check_name(name: str) -> None:
+    try:
+        UnicodeUsernameValidator()(name)
+    except ValidationError:
+        hint = "letters, digits and @ . + - _"
+        raise Refused("this is no name", where="name", hint=hint) from None
+    if len(name) > MAX_NAME:
+        raise Refused("this name is too long", where="name", hint=f"at most {MAX_NAME} characters")
+
+
+def _check_email(email: str) -> None:
+    if not email:
+        return
+    try:
+        validate_email(email)
+    except ValidationError:
+        raise Refused(
+            "this is no mail address", where="mail", hint="such as ada@example.org"
+        ) from None

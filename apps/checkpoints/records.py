@@ -96,6 +96,17 @@ class CheckpointInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class Sketch:
+    """What is drawn of a checkpoint among a thousand others. level: how far it was checked."""
+
+    attempt: int
+    step: int
+    saved_at_ns: int
+    worth: Worth
+    level: Level
+
+
+@dataclass(frozen=True, slots=True)
 class NewCheckpoint:
     """A checkpoint, ready to be written."""
 

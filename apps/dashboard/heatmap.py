@@ -144,14 +144,10 @@ def _cells(grid: LayerGrid) -> int:
 
 
 def _drawn(number: int, grid: LayerGrid, place: Place) -> dict[str, Any]:
-    cells = [[_cell(z) for z in row] for row in grid.z]
+    # Two decimals are enough for a colour; NaN means only non-finite values in the bucket.
+    cells = [[None if z is None else round(z, 2) for z in row] for row in grid.z]
     edges = place(number, grid.step_edges)
     return {"attempt": number, "layers": grid.layers, "edges": edges, "z": cells}
-
-
-def _cell(z: float | None) -> float | None:
-    """Two decimals are enough for a colour; NaN means only non-finite values in the bucket."""
-    return None if z is None else round(float(z), 2)
 
 
 def _caption(

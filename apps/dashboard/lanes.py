@@ -9,7 +9,7 @@ from typing import Any
 from django.urls import reverse
 
 from apps.checkpoints.domain.lifecycle import Worth
-from apps.checkpoints.records import CheckpointInfo
+from apps.checkpoints.records import Sketch
 from apps.core.records import Finding, FindingSeverity, NodeEvent
 from apps.dashboard.curves import Curve, step_to_time_ms, time_to_step
 from apps.incidents.domain.correlate import SCRIPT_ALERT
@@ -129,7 +129,7 @@ def _attempt_text(a: AttemptInfo, newest: int) -> str:
 
 
 def checkpoint_lane(
-    clock: Clock, checkpoints: Sequence[CheckpointInfo], href: Callable[[int, int], str]
+    clock: Clock, checkpoints: Sequence[Sketch], href: Callable[[int, int], str]
 ) -> dict[str, Any]:
     """Checkpoints that are there or should be: tick = complete, cross = damaged, failed or lost,
     ring = being saved, or only spoken of."""
@@ -138,7 +138,7 @@ def checkpoint_lane(
         if c.worth is Worth.DELETED:
             continue
         shape, tone = _CHECKPOINTS.get(c.worth, ("cross", "critical"))
-        told = f"{c.worth.value}, {c.level}".replace("_", " ")
+        told = f"{c.worth.value}, {c.level.value}".replace("_", " ")
         items.append(
             mark(
                 clock.of_step(c.attempt, c.step, c.saved_at_ns),

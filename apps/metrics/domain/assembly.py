@@ -79,10 +79,17 @@ def points(
 
 
 def buckets(stored: Iterable[StoredTier]) -> dict[SeriesId, Buckets]:
-    """The buckets of all chunks, per series, by step. All of one level."""
+    """The buckets of all chunks, per series, by step. All of one level.
+
+    Series that were logged together have equal axes: each is decoded once.
+    """
     parts: dict[SeriesId, list[Buckets]] = defaultdict(list)
+    axes: dict[bytes, Axis] = {}
     for chunk in stored:
-        found = tiers.decode(chunk.axis, chunk.cells, chunk.level)
+        axis = axes.get(chunk.axis)
+        if axis is None:
+            axis = axes[chunk.axis] = blocks.decode_axis(chunk.axis)
+        found = tiers.decode(axis, chunk.cells, chunk.level)
         parts[chunk.key_id, chunk.attempt].append(found)
     return {series: tiers.concat(found) for series, found in parts.items()}
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from apps.core.robust import center_and_scale
-from apps.metrics.domain import tiers
 from apps.metrics.domain.layer_keys import LayerKey, Recogniser
 from apps.metrics.domain.layer_statistics import ORDER
 from apps.metrics.domain.tiers import Buckets
@@ -95,12 +94,16 @@ def row(buckets: Buckets, level: int, edges: Sequence[int]) -> list[float | None
 
     Buckets outside the edges are left out.
     """
-    cells: list[float | None] = [None] * (len(edges) - 1)
-    inside = buckets.take((buckets.step >= edges[0]) & (buckets.step < edges[-1]))
-    found = tiers.regroup(inside, level)
-    for at, top, count in zip(found.step, found.maximum, found.count, strict=True):
-        cells[(int(at) - edges[0]) >> level] = float(top) if count else float("nan")
-    return cells
+    at = (buckets.step - edges[0]) >> level
+    inside = (at >= 0) & (at < len(edges) - 1)
+    at = at[inside]
+    top = np.full(len(edges) - 1, np.nan)
+    np.fmax.at(top, at, buckets.maximum[inside])
+    seen = np.zeros(len(top), dtype=np.bool_)
+    seen[at] = True
+    return [
+        value if known else None for value, known in zip(top.tolist(), seen.tolist(), strict=True)
+    ]
 
 
 def together(parts: Sequence[Cells], *, norm: bool) -> Cells:
@@ -142,4 +145,6 @@ def robust_z(cells: Sequence[float | None]) -> list[float | None]:
         return [cell if cell is None else float("nan") for cell in cells]
     middle, scale = center_and_scale(finite)
     scale = max(scale, 0.01 * abs(middle), 1e-300)
-    return [None if cell is None else (cell - middle) / scale for cell in cells]
+    with np.errstate(over="ignore"):
+        found = ((values - middle) / scale).tolist()
+    return [None if cell is None else z for cell, z in zip(cells, found, strict=True)]

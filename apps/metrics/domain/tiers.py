@@ -154,9 +154,10 @@ def encode(buckets: Buckets) -> tuple[bytes, bytes]:
     return axis, blocks.encode_cells(Cells(np.stack(columns, axis=1)))
 
 
-def decode(axis: bytes, cells: bytes, level: int) -> Buckets:
-    """The chunk that `encode` gave. Raises BlockError."""
-    rows, matrix = blocks.decode_axis(axis), blocks.decode_cells(cells).values
+def decode(axis: bytes | Axis, cells: bytes, level: int) -> Buckets:
+    """The chunk that `encode` gave; its axis may have been decoded before. Raises BlockError."""
+    rows = axis if isinstance(axis, Axis) else blocks.decode_axis(axis)
+    matrix = blocks.decode_cells(cells).values
     if matrix.shape != (len(rows), len(_VALUES)):
         raise BlockError(f"a tier chunk has the shape {matrix.shape}")
     counts = matrix[:, 3:]

@@ -20,8 +20,8 @@ from apps.metrics.store.names import keysets
 class Plan:
     """What to fetch. Steps are included at both ends.
 
-    level: take tiers of this level instead of the cold blocks, plus those cold blocks that hold
-    non-finite values (only these can tell at which step they lie).
+    level: take tiers of this level instead of the cold blocks; with `places` also those cold blocks
+    that hold non-finite values (only these can tell at which step they lie).
     """
 
     run_id: int
@@ -30,6 +30,7 @@ class Plan:
     from_step: int | None = None
     to_step: int | None = None
     level: int | None = None
+    places: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,9 @@ def fetch(plan: Plan) -> Fetched:
     if not plan.key_ids:
         return found
     columns = keysets(plan.run_id, plan.key_ids)
-    parts = [_hot(plan, list(columns)), _cold(plan)]
+    parts = [_hot(plan, list(columns))]
+    if plan.level is None or plan.places:
+        parts.append(_cold(plan))
     if plan.level is not None:
         parts.append(_tiers(plan, plan.level))
     sql = " UNION ALL ".join(sql for sql, _ in parts)

@@ -84,6 +84,7 @@ app.conf.update(
     timezone="UTC",
     beat_schedule=beat_schedule(),
     imports=(
+        "workers.tasks.accounts",
         "workers.tasks.alerts",
         "workers.tasks.checkpoints",
         "workers.tasks.detect",

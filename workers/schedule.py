@@ -124,6 +124,12 @@ SCHEDULE = (
         "drops expired sessions and login links, old quarantined bodies and uploaded files; they "
         "would fill the disk in the end",
     ),
+    Periodic(
+        Job.ACCOUNTS_SEAL,
+        300.0,
+        "seals new entries of the audit trail and checks older seals; a changed entry would not "
+        "be noticed",
+    ),
     Periodic(Job.INGEST_FORGET, 3600.0, "drops old batch ids, which nobody sends again"),
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.conf import settings
+from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 
 from apps.core.sql import NextVal
@@ -50,4 +51,27 @@ class AuditEntry(models.Model):
     request_id = models.CharField(max_length=128, blank=True)
 
     class Meta:
-        indexes = [models.Index(fields=["-id"], name="ix_audit_newest")]
+        indexes = [
+            models.Index(fields=["-id"], name="ix_audit_newest"),
+            models.Index(fields=["actor", "-id"], name="ix_audit_actor"),
+            BrinIndex(fields=["at_ns"], name="ix_audit_at"),
+        ]
+
+
+class AuditSeal(models.Model):
+    """A digest over the entries behind the last_id of the seal before, up to its own, and over that
+    seal (`domain/chain.py`). broken: a later check found other entries."""
+
+    number = models.BigIntegerField(primary_key=True)
+    last_id = models.BigIntegerField()
+    rows = models.IntegerField()
+    digest = models.CharField(max_length=64)
+    sealed_at_ns = models.BigIntegerField()
+    checked_at_ns = models.BigIntegerField()
+    broken = models.BooleanField(default=False)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["checked_at_ns", "number"], name="ix_seal_checked"),
+            models.Index(fields=["number"], condition=models.Q(broken=True), name="ix_seal_broken"),
+        ]

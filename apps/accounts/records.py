@@ -82,7 +82,7 @@ class TokenInfo:
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """One line of the audit page."""
+    """One line of the audit page. actor: kind and name, "user:ada". run_id 0: of no run."""
 
     id: int
     at_ns: int
@@ -92,3 +92,46 @@ class AuditRow:
     before: dict[str, Any]
     after: dict[str, Any]
     reason: str
+    run_id: int = 0
+    request_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditQuery:
+    """Which lines of the audit trail are asked for; None and "" ask for nothing.
+
+    actor: a name, or kind and name. action: how it begins. object: a part of it. from_ns: the first
+    moment, to_ns: the first one that is not.
+    """
+
+    from_ns: int | None = None
+    to_ns: int | None = None
+    actor: str = ""
+    action: str = ""
+    object: str = ""
+    run_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """Entries of the audit trail whose ids lie behind those of the seal before, up to last_id."""
+
+    number: int
+    last_id: int
+    rows: int
+    digest: str
+    sealed_at_ns: int
+    broken: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChainState:
+    """How the seals stand. rows: entries that they cover. checked_ns: when the one that was not
+    looked at for longest was checked. broken: the first ones that do not fit any more. head: the
+    newest, None before the first."""
+
+    seals: int
+    rows: int
+    checked_ns: int | None
+    broken: tuple[Seal, ...]
+    head: Seal | None

@@ -12,7 +12,7 @@ from django.contrib.sessions.models import Session
 from django.db.models import Q, QuerySet
 
 from apps.accounts.models import ApiToken, AuditEntry, LoginLink
-from apps.accounts.records import Actor, AuditRow, TokenInfo
+from apps.accounts.records import Actor, AuditQuery, AuditRow, TokenInfo
 from apps.core.times import ns_of
 
 USE_NOTED = timedelta(minutes=5)
@@ -158,21 +158,41 @@ def add_audit(row: dict[str, Any]) -> None:
     AuditEntry.objects.create(**row)
 
 
-def audit_rows(limit: int, before_id: int | None = None) -> list[AuditRow]:
-    """Newest first. -- uses ix_audit_newest"""
-    rows = AuditEntry.objects.order_by("-id")
+def audit_rows(
+    limit: int, before_id: int | None = None, asked: AuditQuery | None = None
+) -> list[AuditRow]:
+    """Newest first. -- uses ix_audit_newest, ix_audit_actor or, of a run, the primary key"""
+    rows = AuditEntry.objects.filter(_asked(asked or AuditQuery())).order_by("-id")
     if before_id is not None:
         rows = rows.filter(id__lt=before_id)
-    return [
-        AuditRow(
-            id=row.id,
-            at_ns=row.at_ns,
-            actor=f"{row.actor_kind}:{row.actor}",
-            action=row.action,
-            object=row.object,
-            before=row.before,
-            after=row.after,
-            reason=row.reason,
-        )
-        for row in rows[: min(limit, 500)]
-    ]
+    return [audit_row(row) for row in rows[: min(limit, 500)]]
+
+
+def _asked(asked: AuditQuery) -> Q:
+    kind, _, name = asked.actor.rpartition(":")
+    wanted = {
+        "at_ns__gte": asked.from_ns,
+        "at_ns__lt": asked.to_ns,
+        "actor": name,
+        "actor_kind": kind,
+        "action__startswith": asked.action,
+        "object__icontains": asked.object,
+        "run_id": asked.run_id,
+    }
+    return Q(**{field: value for field, value in wanted.items() if value not in (None, "")})
+
+
+def audit_row(row: AuditEntry) -> AuditRow:
+    """An entry as a value."""
+    return AuditRow(
+        id=row.id,
+        at_ns=row.at_ns,
+        actor=f"{row.actor_kind}:{row.actor}",
+        action=row.action,
+        object=row.object,
+        before=row.before,
+        after=row.after,
+        reason=row.reason,
+        run_id=row.run_id,
+        request_id=row.request_id,
+    )

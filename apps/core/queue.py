@@ -11,6 +11,7 @@ from django.db import transaction
 class Job(StrEnum):
     """Every job that may be enqueued; tests compare it with the registered tasks."""
 
+    ACCOUNTS_SEAL = "accounts.seal"
     ALERTS_DIGEST = "alerts.digest"
     ALERTS_SEND = "alerts.send"
     CHECKPOINTS_EXPIRE = "checkpoints.expire"

@@ -1,4 +1,4 @@
-"""Pages about everything: run list, ingest health, audit."""
+"""Pages about everything: run list, ingest health."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from apps.accounts import store as accounts
 from apps.core.clock import now_ns
 from apps.core.words import whole
 from apps.dashboard import board, board_asked, board_order
@@ -28,7 +27,6 @@ from apps.runs import store as run_store
 from apps.runs.records import RunInfo
 
 SHOWN_WAITING = 3
-AUDIT_PAGE = 100
 QUARANTINE_PAGE = 50
 HEALTH_RUNS = 50
 
@@ -142,11 +140,3 @@ def _health(run: RunInfo, status: IngestStatus) -> dict[str, Any]:
         "refused": sum(status.refused.values()),
         "contact_ns": run.contact_ns,
     }
-
-
-@require_safe
-def audit(request: HttpRequest) -> HttpResponse:
-    """Who did what to what and why."""
-    rows = accounts.audit_rows(AUDIT_PAGE, number(request, "before"))
-    next_id = rows[-1].id if len(rows) == AUDIT_PAGE else None
-    return render(request, "dashboard/audit.html", {"rows": rows, "next": next_id})

@@ -4,7 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from apps.accounts import seal_store as seals
 from apps.accounts import store as accounts
+from apps.accounts.records import AuditQuery
 from apps.ingest import store as ingest
 from apps.nodes import hosts_store as hosts
 from apps.nodes import store as nodes
@@ -46,6 +48,8 @@ INSERT INTO nodes_nodeeventrow (node, time_ns, digest, kind, severity, message)
 INSERT INTO accounts_auditentry (run_id, id, at_ns, actor_kind, actor, action, object, before,
   after, reason, request_id)
   SELECT 0, i, 1, 'user', 'ada', 'act', 'x', '{}', '{}', '', '' FROM generate_series(1, 5000) i;
+INSERT INTO accounts_auditseal (number, last_id, rows, digest, sealed_at_ns, checked_at_ns, broken)
+  SELECT n, n, 1, '', n, n, false FROM generate_series(1, 3000) n;
 INSERT INTO ingest_quarantine (run_id, id, batch_id, endpoint, encoding, token, received_ns,
   quarantined_at, reason, "where", hint, body, body_bytes)
   SELECT r, 10 * r + i, i, 'logs', 'zstd', 't', 1, now(), 'why', '', '', '', 0
@@ -67,6 +71,9 @@ LAUNCH = LaunchSeen("wandb", "w", 1)
 CASES = [
     (accounts.audit_rows, (10,), ["ix_audit_newest"]),
     (accounts.audit_rows, (10, 99), ["ix_audit_newest"]),
+    (accounts.audit_rows, (10, None, AuditQuery(actor="bob")), ["ix_audit_actor"]),
+    (accounts.audit_rows, (10, None, AuditQuery(run_id=7)), ["accounts_auditentry_pkey"]),
+    (seals.to_check, (10,), ["ix_seal_checked"]),
     (runs.get_run, ("run-7",), ["runs_run_key", "runs_attempt_pkey"]),
     (runs.keys, ([1, 2],), ["runs_run_pkey"]),
     (runs.list_runs, (10, 99), ["runs_run_pkey"]),

@@ -96,6 +96,11 @@ SCHEDULE = (
         10.0,
         "makes the curve and the speed that the list of runs shows; it would stand still",
     ),
+    Periodic(
+        Job.ROLLBACKS_GOODPUT,
+        60.0,
+        "computes the goodput of 24 hours that the list of runs shows; it would stand still",
+    ),
     Periodic(Job.LOGS_MEASURE, 60.0, "measures the log store, so that its budget holds"),
     Periodic(Job.LOGS_MERGE, 20.0, "merges small log chunks: less disk, and fewer to read"),
     Periodic(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from django.conf import settings
@@ -38,6 +38,19 @@ def book() -> Book:
         rules=rules,
         channels=channels_store.channels() if rules else (),
         left=rules_store.left(),
+    )
+
+
+def heard(projects: Collection[str]) -> frozenset[str]:
+    """Those of the projects whose pages reach somebody. The sender's own address, which is told
+    when there is no other, is nobody. One statement, and three where no person has an address."""
+    if settings.ALERT_RECIPIENTS or accounts.mail_addresses():
+        return frozenset(projects)
+    told = book()
+    nobody = set(told.defaults.recipients)
+    asked = {p: Facts("no_contact", FindingSeverity.PAGE, p) for p in projects}
+    return frozenset(
+        p for p, it in asked.items() if {*routing.routes(it, told).recipients} - nobody
     )
 
 

@@ -36,6 +36,7 @@ class Job(StrEnum):
     METRICS_COMPACT = "metrics.compact"
     METRICS_GLANCE = "metrics.glance"
     RETENTION_EXPIRE = "retention.expire"
+    ROLLBACKS_GOODPUT = "rollbacks.goodput"
     ROLLBACKS_LAUNCH = "rollbacks.launch"
     ROLLBACKS_SYNC = "rollbacks.sync"
     ROLLBACKS_TELL = "rollbacks.tell"

@@ -72,6 +72,14 @@ def snapshot() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def patience(seconds: float) -> Iterator[None]:
+    """Each statement inside may take so long; then Postgres ends it with an OperationalError."""
+    with transaction.atomic():
+        execute("SELECT set_config('statement_timeout', %s, true)", [str(round(seconds * 1e3))])
+        yield
+
+
 def copy_in(table: str, columns: Mapping[str, str], rows: Iterable[Sequence[Any]]) -> None:
     """Rows into a table by binary COPY. columns: name -> Postgres type.
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeGuard
 
+from apps.alerts import routing
 from apps.checkpoints import store as checkpoints
 from apps.checkpoints.records import CheckpointInfo
 from apps.core.records import Candidate
@@ -22,7 +23,7 @@ from apps.rollbacks import store as rollbacks
 from apps.rollbacks.records import OrderInfo
 from apps.runs import board_store
 from apps.runs import store as runs
-from apps.runs.domain.orphan import orphaned
+from apps.runs.domain.orphan import Care, Orphan, orphan
 from apps.runs.domain.target import target_step
 from apps.runs.records import AttemptInfo, RunInfo
 
@@ -31,12 +32,14 @@ WEIGHED = 8
 """For so many runs of a page with an incident the candidates are weighed, some 20 statements each:
 an outage that hits every run must not cost a thousand. The incidents of the others show theirs."""
 LAG_SAID_S = 60.0
+_LIVE_STATES = ("running", "no_contact")
+"""Goodput is followed while a run is watched; later it would be of another day."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """One line of the run list. speaking: ranks heard of. good: None where none is known, or nobody
-    weighed. target: steps it wants to make. orphan: nobody seems to look after it.
+    weighed. target: steps it wants to make. orphan: why nobody seems to look after it.
     """
 
     run: RunInfo
@@ -47,7 +50,8 @@ class Row:
     incident: IncidentInfo | None
     order: OrderInfo | None
     target: int | None
-    orphan: bool
+    orphan: Orphan | None
+    goodput: float | None
     weighed: bool = True
 
     @property
@@ -80,6 +84,11 @@ class Row:
         return list(dict.fromkeys(s.node for s in suspects if s.node))
 
     @property
+    def owner(self) -> str:
+        """Who has taken the run, else who started it, "" if nobody is known."""
+        return self.run.owner or self.run.started_by
+
+    @property
     def silent(self) -> bool:
         """Whether its silence, or our lag, is to be said."""
         return self.run.state == "no_contact" or self.run.lag_s >= LAG_SAID_S
@@ -87,11 +96,18 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What of the list is asked for. project: None for all. after: where the page before ended."""
+    """What of the list is asked for. project, owner: None for all. after: where the page before
+    ended."""
 
     shown: str = ""
     project: str | None = None
     after: Place | None = None
+    owner: str | None = None
+
+    @property
+    def wanted(self) -> board_store.Wanted:
+        """Whose runs."""
+        return board_store.Wanted(self.project, self.owner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,32 +146,50 @@ class _Live:
     """Runs that are watched or have an open incident. levels: id -> urgency."""
 
     levels: Mapping[int, int]
-    orphans: frozenset[int]
+    orphans: Mapping[int, Orphan]
 
 
-def _live(project: str | None, now_ns: int) -> _Live:
+def _live(wanted: board_store.Wanted, now_ns: int) -> _Live:
     ill = incidents.ill_runs()
-    levels, orphans = {}, set()
-    for one in board_store.standings({*board_store.watched_ids(), *ill}, now_ns):
-        if project is not None and one.project != project:
-            continue
-        found = ill.get(one.run_id)
-        levels[one.run_id] = board_order.urgency(one.state, found.page if found else None)
-        owner = found.owner if found else ""
-        if orphaned(
-            one.state,
-            owner=owner,
+    known = board_store.standings({*board_store.watched_ids(), *ill}, now_ns)
+    found = [one for one in known if wanted.fits(one)]
+    levels = {
+        one.run_id: board_order.urgency(
+            one.state, ill[one.run_id].page if one.run_id in ill else None
+        )
+        for one in found
+    }
+    return _Live(levels, _orphans(found, ill, now_ns))
+
+
+def _orphans(
+    found: Sequence[board_store.Standing], ill: Mapping[int, incidents.Ill], now_ns: int
+) -> dict[int, Orphan]:
+    """id -> why a run is one. Who is told of a project is asked only where it decides."""
+    cares = {
+        one.run_id: Care(
+            state=one.state,
+            owner=one.owner,
+            taken_by=ill[one.run_id].owner if one.run_id in ill else "",
+            started_by=one.started_by,
+            told=False,
             last_row_ns=one.last_row_ns,
             heard_ns=one.heard_ns,
-            now_ns=now_ns,
-        ):
-            orphans.add(one.run_id)
-    return _Live(levels, frozenset(orphans))
+        )
+        for one in found
+    }
+    why = {run_id: orphan(care, now_ns) for run_id, care in cares.items()}
+    doubtful = {one.project for one in found if why[one.run_id] is Orphan.UNHEARD}
+    told = routing.heard(doubtful) if doubtful else frozenset()
+    for one in found:
+        if one.project in told and why[one.run_id] is Orphan.UNHEARD:
+            why[one.run_id] = None
+    return {run_id: reason for run_id, reason in why.items() if reason}
 
 
 def board(asked: Asked, now_ns: int) -> Board:
     """One page of the list. A fixed number of statements, and a few for a run with an incident."""
-    live = _live(asked.project, now_ns)
+    live = _live(asked.wanted, now_ns)
     places = _places(live, asked)
     page = places[:PAGE]
     counts = {
@@ -173,7 +207,7 @@ def _places(live: _Live, asked: Asked) -> list[Place]:
     if asked.shown not in ("", "ended") or len(places) > PAGE:
         return places
     before = asked.after.run_id if asked.after and _is_settled(asked.after) else None
-    older = board_store.settled(before, live.levels, asked.project, PAGE + 1 - len(places))
+    older = board_store.settled(before, live.levels, asked.wanted, PAGE + 1 - len(places))
     return places + [Place(board_order.SETTLED, run_id) for run_id in older]
 
 
@@ -191,10 +225,10 @@ class _Known:
     heard: Mapping[int, int]
     complete: Mapping[int, CheckpointInfo]
     glances: Mapping[int, Glance]
-    orphans: Collection[int]
+    orphans: Mapping[int, Orphan]
 
 
-def _rows(ids: Sequence[int], orphans: Collection[int]) -> list[Row]:
+def _rows(ids: Sequence[int], orphans: Mapping[int, Orphan]) -> list[Row]:
     """The lines of these runs, in their order."""
     newest = runs.newest_attempts(ids)
     known = _Known(
@@ -234,7 +268,8 @@ def _row(run: RunInfo, known: _Known) -> Row:
         incident=incident,
         order=known.orders.get(run.id),
         target=target_step(run.config),
-        orphan=run.id in known.orphans,
+        orphan=known.orphans.get(run.id),
+        goodput=glance.goodput if glance and run.state in _LIVE_STATES else None,
     )
 
 

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from django.http import HttpRequest
+from django.http import QueryDict
 from django.utils.http import urlencode
 
 from apps.dashboard.board import Asked
 from apps.dashboard.board_order import SHOWN, read_place
 
+_NONE: dict[str, str | None] = {"": None, "-": ""}
+"""A value of an address -> what it asks for, where that is not itself."""
+
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """shown: a key of board_order.SHOWN. project: as addresses call it, "-" is none, "" is all.
-    after: a place, "" for the first page."""
+    """shown: a key of board_order.SHOWN. project, owner: as addresses call them, "-" is none, "" is
+    all. after: a place, "" for the first page."""
 
     shown: str
     project: str
     after: str
+    owner: str = ""
 
     @property
     def narrow(self) -> bool:
         """Whether a list without a run says nothing of the others."""
-        return bool(self.shown or self.project)
+        return bool(self.shown or self.project or self.owner)
 
     @property
     def later(self) -> bool:
@@ -41,29 +45,44 @@ class Filter:
         return f"?{self.rest}" + (f"after={self.after}" if self.after else "")
 
     @property
+    def query(self) -> str:
+        """The query string without a place: what a saved view keeps."""
+        return self._query(self.shown)
+
+    @property
     def all(self) -> str:
         """The address of all runs, of the same project."""
-        return f"?{self._query('')}"
+        return replace(self, owner="").to("")
+
+    @property
+    def anybodys(self) -> str:
+        """The address of the same list, whoever owns its runs."""
+        return replace(self, owner="").to(self.shown)
+
+    def owned_by(self, name: str) -> str:
+        """The address of the same list of one owner's runs."""
+        return replace(self, owner=name).to(self.shown)
 
     def to(self, shown: str) -> str:
         """The address of the first page of another list."""
         return f"?{self._query(shown)}"
 
     def _query(self, shown: str) -> str:
-        asked = {"show": shown, "project": self.project}
+        asked = {"show": shown, "project": self.project, "owner": self.owner}
         return urlencode({name: value for name, value in asked.items() if value})
 
     def asked(self) -> Asked:
         """The same in the words of the list."""
-        project = {"": None, "-": ""}.get(self.project, self.project)
-        return Asked(self.shown, project, read_place(self.after))
+        project, owner = (_NONE.get(name, name) for name in (self.project, self.owner))
+        return Asked(self.shown, project, read_place(self.after), owner)
 
 
-def read(request: HttpRequest) -> Filter:
+def read(asked: QueryDict) -> Filter:
     """What an address asks for; what it gets wrong it does not ask for."""
-    shown, after = request.GET.get("show", ""), request.GET.get("after", "")
+    shown, after = asked.get("show", ""), asked.get("after", "")
     return Filter(
         shown=shown if shown in SHOWN else "",
-        project=request.GET.get("project", "")[:200],
+        project=asked.get("project", "")[:200],
         after=after if read_place(after) else "",
+        owner=asked.get("owner", "")[:200],
     )

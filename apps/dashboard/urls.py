@@ -7,6 +7,7 @@ from apps.dashboard import (
     views,
     views_alerts,
     views_audit,
+    views_board,
     views_channels,
     views_checkpoints,
     views_chooser,
@@ -30,6 +31,7 @@ from apps.dashboard import (
     views_patterns,
     views_planned,
     views_planning,
+    views_project_settings,
     views_ranks,
     views_retention,
     views_rollback,
@@ -46,7 +48,8 @@ from apps.dashboard import (
 )
 
 urlpatterns = [
-    path("", views.runs, name="runs"),
+    path("", views_board.runs, name="runs"),
+    path("views/", views_board.save_view, name="board_view"),
     path("styleguide/", views_styleguide.styleguide, name="styleguide"),
     path("search/", views_search.page, name="search"),
     path("search.json", views_search.data, name="search_data"),
@@ -59,6 +62,10 @@ urlpatterns = [
     path("settings/members/<int:number>/active/", views_members.active, name="member_active"),
     path("settings/tokens/", views_tokens.tokens, name="tokens"),
     path("settings/tokens/<int:number>/revoke/", views_tokens.revoke, name="token_revoke"),
+    path("settings/retention/", views_project_settings.retention, name="settings_retention"),
+    path(
+        "settings/projects/<path:project>/", views_project_settings.project, name="settings_project"
+    ),
     path("help/", views_help.help_page, name="help"),
     path("connect/", views_connect.connect, name="connect"),
     path("connect/waiting/", views_connect.wait, name="connect_wait"),
@@ -123,6 +130,7 @@ urlpatterns = [
     path("projects/<path:project>/kept-logs/", views_kept.kept, name="kept"),
     path("runs/<str:key>/attempts/<int:attempt>/pin/", views_kept.pin, name="pin"),
     path("runs/<str:key>/", views_run.run, name="run"),
+    path("runs/<str:key>/owner/", views_board.own, name="run_own"),
     path("runs/<str:key>/head/", views_run.head, name="run_head"),
     path("runs/<str:key>/side/", views_run.side, name="run_side"),
     path("runs/<str:key>/deck.json", views_deck.deck_data, name="deck_data"),

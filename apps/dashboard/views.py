@@ -1,4 +1,4 @@
-"""Pages about everything: run list, ingest health."""
+"""Ingest health, and what pages about everything share."""
 
 from __future__ import annotations
 
@@ -10,14 +10,9 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from apps.core.clock import now_ns
 from apps.core.words import whole
-from apps.dashboard import board, board_asked, board_order
-from apps.dashboard.access import may_administer, may_operate
-from apps.dashboard.connecting import waiting_for
 from apps.dashboard.node_sources import node_sources
 from apps.dashboard.store_health import store_health
-from apps.incidents import store as incident_store
 from apps.incidents.domain.incident import IncidentInfo
 from apps.ingest import labels_store, mirrors
 from apps.ingest import services as ingest_services
@@ -26,7 +21,6 @@ from apps.ingest.services import IngestStatus
 from apps.runs import store as run_store
 from apps.runs.records import RunInfo
 
-SHOWN_WAITING = 3
 QUARANTINE_PAGE = 50
 HEALTH_RUNS = 50
 
@@ -40,36 +34,6 @@ def with_keys(incidents: list[IncidentInfo]) -> list[dict[str, Any]]:
     """Incidents with the keys of their runs."""
     keys = run_store.keys({i.run_id for i in incidents})
     return [{"incident": i, "key": keys[i.run_id]} for i in incidents]
-
-
-@require_safe
-def runs(request: HttpRequest) -> HttpResponse:
-    """The run list, most urgent first."""
-    asked = board_asked.read(request)
-    found = board.board(asked.asked(), now_ns())
-    waiting = [] if asked.later or asked.narrow else board.open_incidents()
-    chips = [
-        {
-            "url": asked.to(name),
-            "words": words,
-            "count": found.counts.get(name),
-            "current": name == asked.shown,
-        }
-        for name, words in board_order.SHOWN.items()
-    ]
-    context = {
-        "asked": asked,
-        "board": found,
-        "chips": chips,
-        "waiting": with_keys(waiting[:SHOWN_WAITING]),
-        "more_waiting": max(0, incident_store.open_count() - SHOWN_WAITING) if waiting else 0,
-        "may_operate": may_operate(request),
-        "here": "/",
-    }
-    if not found.rows and not asked.narrow and not asked.later:
-        context |= {**waiting_for(0), "may_make": may_administer(request)}
-    part = request.GET.get("part") == "board"
-    return render(request, "runs/_board.html" if part else "runs/list.html", context)
 
 
 @require_safe

@@ -61,6 +61,7 @@ def _page(request: HttpRequest, name: str, shown: dict[str, Any]) -> HttpRespons
     error = shown.get("error")
     context = {
         **shown,
+        "project": name or NO_PROJECT,
         "named": name or "runs without a project",
         "rules": policies.of_project(name),
         "default": DEFAULT_MARGIN,

@@ -203,7 +203,8 @@ class Pin(models.Model):
 
 class Glance(models.Model):
     """What the list of runs shows of the newest attempt of a run, as of heard_ns: the contact that
-    was the newest when it was made. spark: finite values, oldest first."""
+    was the newest when it was made. spark: finite values, oldest first. goodput: of the 24 hours
+    before goodput_ns, of all attempts, None where no step is known."""
 
     run_id = models.BigIntegerField(primary_key=True)
     heard_ns = models.BigIntegerField()
@@ -213,6 +214,8 @@ class Glance(models.Model):
     nonfinite = models.IntegerField()
     tokens_s = models.FloatField(null=True)
     usual_tokens_s = models.FloatField(null=True)
+    goodput = models.FloatField(null=True)
+    goodput_ns = models.BigIntegerField(null=True)
 
 
 class ProjectSignals(models.Model):

@@ -23,6 +23,8 @@ class Standing:
     state: str
     heard_ns: int | None
     last_row_ns: int | None
+    started_by: str
+    owner: str
 
 
 def watched_ids() -> list[int]:
@@ -35,7 +37,7 @@ def standings(run_ids: Collection[int], now_ns: int) -> list[Standing]:
     """The runs of these that there are. -- uses primary keys"""
     sql = """
         SELECT r.id, r.project, c.heard_ns, c.limit_s, w.looked_ns, w.judged_ns,
-               a.exit_code, a.failed, a.last_row_ns
+               a.exit_code, a.failed, a.last_row_ns, r.started_by, r.owner
           FROM runs_run r
           LEFT JOIN runs_contact c ON c.run_id = r.id
           LEFT JOIN runs_watch w ON w.id = 1
@@ -48,7 +50,7 @@ def standings(run_ids: Collection[int], now_ns: int) -> list[Standing]:
 
 
 def _standing(row: tuple[Any, ...], now_ns: int) -> Standing:
-    run_id, project, heard, limit_s, looked, judged, exit_code, failed, last_row = row
+    run_id, project, heard, limit_s, looked, judged, exit_code, failed, last_row, *people = row
     age_s = None
     if heard is not None:
         age_s = (now_ns - heard) / 1e9 - lag_s(now_ns, looked, judged)
@@ -58,18 +60,31 @@ def _standing(row: tuple[Any, ...], now_ns: int) -> Standing:
         last_contact_age_s=age_s,
         silence_s=limit_s,
     )
-    return Standing(run_id, project, state, heard, last_row)
+    return Standing(run_id, project, state, heard, last_row, *people)
 
 
-def settled(
-    before: int | None, without: Collection[int], project: str | None, limit: int
-) -> list[int]:
-    """Ids of the other runs, newest first; project None: of all. Cost: the rows of the page and
-    those of `without` in between. -- uses the primary key or ix_run_project"""
-    ours = "" if project is None else "AND project = %s"
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Whose runs a list shows. project, owner: None for all. owner: who has taken a run, or, where
+    nobody has, who started it."""
+
+    project: str | None = None
+    owner: str | None = None
+
+    def fits(self, one: Standing) -> bool:
+        """Whether a run is of these."""
+        owner = one.owner or one.started_by
+        return self.project in (None, one.project) and self.owner in (None, owner)
+
+
+def settled(before: int | None, without: Collection[int], wanted: Wanted, limit: int) -> list[int]:
+    """Ids of the other runs, newest first. Cost: the rows of the page and those of `without` in
+    between. -- uses the primary key, ix_run_project or ix_run_owner"""
+    asked = {"project": wanted.project, "coalesce(nullif(owner, ''), started_by)": wanted.owner}
+    narrow = {column: value for column, value in asked.items() if value is not None}
+    ours = "".join(f" AND {column} = %s" for column in narrow)
     sql = f"""
-        SELECT id FROM runs_run WHERE id < %s AND id <> ALL(%s) {ours} ORDER BY id DESC LIMIT %s
+        SELECT id FROM runs_run WHERE id < %s AND id <> ALL(%s){ours} ORDER BY id DESC LIMIT %s
     """  # noqa: S608
     top = 2**62 if before is None else before
-    named = [] if project is None else [project]
-    return [run_id for (run_id,) in query(sql, [top, list(without), *named, limit])]
+    return [run_id for (run_id,) in query(sql, [top, list(without), *narrow.values(), limit])]

@@ -3,21 +3,42 @@
 from __future__ import annotations
 
 from django.db import models
+from django.db.models.functions import Coalesce, NullIf
 
 from apps.runs.domain.stop import ACTIVE, StopState
 
 
 class Run(models.Model):
-    """One training effort with one goal. `key` is what people and programs call it."""
+    """One training effort with one goal. `key` is what people and programs call it.
+
+    started_by: whom its first `wandb` process named. owner: the person who has taken it.
+    """
 
     key = models.CharField(max_length=128, unique=True)
     project = models.CharField(max_length=200, blank=True)
     world_size = models.IntegerField(null=True)
     config = models.JSONField(default=dict)
     created_at = models.DateTimeField(auto_now_add=True)
+    started_by = models.CharField(max_length=200, blank=True, db_default="")
+    owner = models.CharField(max_length=200, blank=True, db_default="")
 
     class Meta:
-        indexes = [models.Index(fields=["project", "id"], name="ix_run_project")]
+        indexes = [
+            models.Index(fields=["project", "id"], name="ix_run_project"),
+            models.Index(
+                Coalesce(NullIf("owner", models.Value("")), "started_by"), "id", name="ix_run_owner"
+            ),
+        ]
+
+
+class SavedView(models.Model):
+    """A list of runs that a person gave a name. query: of its address."""
+
+    pk = models.CompositePrimaryKey("person", "name")
+    person = models.CharField(max_length=200)
+    name = models.CharField(max_length=60)
+    query = models.CharField(max_length=600)
+    saved_at_ns = models.BigIntegerField()
 
 
 class Contact(models.Model):

@@ -10,6 +10,8 @@ from apps.runs.models import Run
 from apps.runs.records import Progress
 from apps.runs.said import merge, note_config
 
+STARTED_BY = "wandb/user"
+"""Where the configuration says who started the run."""
 _WIDEN = """
     UPDATE runs_attempt SET
       first_step = LEAST(first_step, %s), last_step = GREATEST(last_step, %s),
@@ -50,11 +52,14 @@ def note_progress(run_id: int, attempt: int, progress: Progress, now: datetime |
 
 
 def _note_run(run_id: int, progress: Progress) -> bool:
-    """A project once said stays; world size and configuration follow the latest statement."""
+    """A project once said stays, and who started it; world size and configuration follow the
+    latest statement."""
     if progress.world_size:
         Run.objects.filter(pk=run_id).update(world_size=progress.world_size)
     if progress.project:
         Run.objects.filter(pk=run_id, project="").update(project=progress.project[:200])
     if not progress.config:
         return True
+    if user := progress.config.get(STARTED_BY):
+        Run.objects.filter(pk=run_id, started_by="").update(started_by=str(user)[:200])
     return merge("runs_run", "config", progress.config, "id = %s", [run_id])

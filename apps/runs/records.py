@@ -14,7 +14,8 @@ class RunInfo:
 
     last_contact_at: when the server received something of it last. silence_s: a longer silence is
     no contact; usual_gap_s: what is usual; both learned from the run, None: not yet. lag_s: how far
-    our writer is behind; no silence of the run counts it.
+    our writer is behind; no silence of the run counts it. started_by: whom its process names.
+    owner: the person who has taken it. "" for nobody.
     """
 
     id: int
@@ -29,6 +30,8 @@ class RunInfo:
     silence_s: float | None = None
     usual_gap_s: float | None = None
     lag_s: float = 0.0
+    started_by: str = ""
+    owner: str = ""
 
     @property
     def contact_ns(self) -> int | None:

@@ -53,6 +53,14 @@ def lock_runs(run_ids: Collection[int]) -> None:
     query("SELECT 1 FROM runs_run WHERE id = ANY(%s) ORDER BY id FOR UPDATE", [list(run_ids)])
 
 
+def set_owner(run_id: int, owner: str) -> str:
+    """Who had taken the run until now, "" for nobody."""
+    row = Run.objects.only("owner").get(pk=run_id)
+    if row.owner != owner:
+        Run.objects.filter(pk=run_id).update(owner=owner)
+    return row.owner
+
+
 def _runs() -> QuerySet[Run]:
     """Runs with what is known of their contact. -- uses the primary key of contacts"""
     contact = Contact.objects.filter(run_id=OuterRef("pk"))
@@ -92,6 +100,8 @@ def _info(run: Any, newest: Attempt | None, now: datetime) -> RunInfo:
         silence_s=run.limit_s,
         usual_gap_s=run.usual_s,
         lag_s=lag,
+        started_by=run.started_by,
+        owner=run.owner,
     )
 
 

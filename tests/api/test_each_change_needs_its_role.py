@@ -26,6 +26,7 @@ ROLES = {
         POST /api/v1/projects/<path:project>/rank-signals/preview
         POST /logout/
         POST /runs/<str:key>/pins/
+        POST /views/
     """,
     "operator": """
         POST /alerts/channels/<int:number>/test/
@@ -95,6 +96,7 @@ ROLES = {
         POST /runs/<str:key>/orders/<int:number>/cancel/
         POST /runs/<str:key>/orders/<int:number>/hand-over/
         POST /runs/<str:key>/orders/<int:number>/hand-over/again/
+        POST /runs/<str:key>/owner/
         POST /runs/<str:key>/planned/
         POST /runs/<str:key>/planned/<int:number>/remove/
         POST /runs/<str:key>/retention/

@@ -15,6 +15,7 @@ from apps.runs import board_store
 from apps.runs import contact_store as contacts
 from apps.runs import hosts_store as run_hosts
 from apps.runs import store as runs
+from apps.runs.board_store import Wanted
 from apps.runs.find_store import find_runs
 from apps.runs.records import LaunchSeen
 from tests.query_plans import grown_by, plan_of
@@ -83,7 +84,8 @@ CASES = [
         ([1, 2], 10**18),
         ["runs_run_pkey", "runs_contact_pkey", "runs_attempt_pkey"],
     ),
-    (board_store.settled, (400, [398, 399], None, 10), ["runs_run_pkey"]),
+    (board_store.settled, (400, [398, 399], Wanted(), 10), ["runs_run_pkey"]),
+    (board_store.settled, (400, [398, 399], Wanted(owner="ada"), 10), ["ix_run_owner"]),
     (find_runs, ("run-7", 5), ["runs_run_key", "runs_run_pkey"]),
     (runs.attempts, (1,), ["runs_attempt_pkey"]),
     (runs.ended_well, (400, 20), ["ix_attempt_ended_well"]),

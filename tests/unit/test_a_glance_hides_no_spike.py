@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from apps.dashboard.templatetags.lastgood import short
 from apps.metrics.domain.glance import SPAN_NS, Glance, since_step, spark, usual
-from apps.runs.domain.orphan import ORPHAN_NS, orphaned
 from apps.runs.domain.target import target_step
 
 FINITE = st.floats(-1e6, 1e6)
@@ -58,26 +57,6 @@ def test_speed_is_compared_with_what_is_usual(now, usual_s, change):
 )
 def test_large_numbers_are_said_in_three_digits(value, text):
     assert short(value) == text
-
-
-ALONE = {"owner": "", "last_row_ns": 0, "heard_ns": ORPHAN_NS, "now_ns": ORPHAN_NS + 1}
-
-
-@pytest.mark.parametrize("state", ["running", "no_contact"])
-def test_a_job_that_makes_no_step_and_is_nobodys_is_an_orphan(state):
-    assert orphaned(state, **ALONE)
-
-
-@pytest.mark.parametrize(
-    "but", [{"owner": "ada"}, {"last_row_ns": 5}, {"last_row_ns": None, "heard_ns": 9}]
-)
-def test_a_job_that_moves_or_has_an_owner_is_none(but):
-    assert not orphaned("running", **ALONE | but)
-
-
-@pytest.mark.parametrize("state", ["finished", "stopped", "failed", "waiting"])
-def test_a_job_that_has_ended_burns_nothing(state):
-    assert not orphaned(state, **ALONE)
 
 
 @pytest.mark.parametrize(

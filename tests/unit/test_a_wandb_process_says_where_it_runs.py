@@ -37,6 +37,19 @@ def test_one_task_for_each_accelerator_tells_rank_and_device():
 
 
 @pytest.mark.parametrize(
+    ("said", "user"),
+    [
+        ({"username": "ada", "email": "a@lab.example"}, "ada"),
+        ({"username": "root", "email": "a@lab.example"}, "a@lab.example"),
+        ({"username": "root"}, None),
+        ({"username": 7, "email": ["x"]}, None),
+    ],
+)
+def test_who_started_it_is_told_but_root_is_everybody(said, user):
+    assert facts_of(said).labels.get("wandb/user") == user
+
+
+@pytest.mark.parametrize(
     "changed",
     [
         {"slurm": SLURM | {"ntasks": "8"}},

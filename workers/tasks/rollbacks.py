@@ -1,11 +1,12 @@
-"""Order files that agree with the orders, and orders on their way to launchers."""
+"""Order files that agree with the orders, orders on their way to launchers, goodput."""
 
 from __future__ import annotations
 
 from celery import shared_task
 
+from apps.core.clock import now_ns
 from apps.core.queue import Job
-from apps.rollbacks import files, telling
+from apps.rollbacks import files, goodputs, telling
 from apps.rollbacks.launchers import engine
 
 
@@ -25,3 +26,9 @@ def launch() -> int:
 def tell() -> int:
     """Tell the webhook what became of orders; how many requests were made."""
     return telling.tell_due()
+
+
+@shared_task(name=Job.ROLLBACKS_GOODPUT.value)
+def goodput() -> int:
+    """Compute the goodput that the list of runs shows; of how many runs."""
+    return goodputs.refresh(now_ns())

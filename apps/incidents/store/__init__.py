@@ -15,6 +15,7 @@ from apps.incidents.store.findings import (
 from apps.incidents.store.history import add_events, events, notes
 from apps.incidents.store.lists import (
     Headline,
+    Ill,
     IncidentQuery,
     counts,
     headlines,
@@ -50,6 +51,7 @@ __all__ = [
     "EventInfo",
     "FindingSpan",
     "Headline",
+    "Ill",
     "IncidentQuery",
     "add_events",
     "add_incident",

@@ -80,8 +80,16 @@ def _labels(
         "wandb/slurm_job": _text(slurm.get("job_id")),
         "wandb/slurm_restarts": _whole(slurm.get("restart_count")),
         "wandb/args": _arguments(environment.get("args")),
+        "wandb/user": _person(environment),
     }
     return {name: value for name, value in found.items() if value not in (None, "")}
+
+
+def _person(environment: Mapping[str, Any]) -> str | None:
+    """Who started the process: their name on the machine, else the address of their account. In a
+    container everybody is root."""
+    name = _text(environment.get("username"), 200)
+    return name if name and name != "root" else _text(environment.get("email"), 200)
 
 
 def _arguments(args: Any) -> str | None:

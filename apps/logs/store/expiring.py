@@ -57,6 +57,11 @@ def said_rule(project: str) -> SaidRule | None:
     return _said(row) if row else None
 
 
+def said_rules(limit: int = 1_000) -> list[tuple[str, SaidRule]]:
+    """(project, its own rule) of those that have one, by name. -- uses the primary key"""
+    return [(row.project, _said(row)) for row in RuleRow.objects.order_by("project")[:limit]]
+
+
 def _said(row: RuleRow) -> SaidRule:
     return SaidRule(KeepRule(row.days, row.most_bytes), row.changed_by, row.changed_at_ns)
 

@@ -18,7 +18,8 @@ class Glance:
 
     loss: its newest value, may be NaN. spark: up to SPARK_POINTS values of the last SPAN_NS, oldest
     first, all finite. nonfinite: steps in that span whose loss was NaN or infinite. tokens_s: the
-    newest, may be NaN or infinite; usual_tokens_s: the median of the span.
+    newest, may be NaN or infinite; usual_tokens_s: the median of the span. goodput: of the last 24
+    hours of the run, 0 to 1.
     """
 
     attempt: int
@@ -27,6 +28,7 @@ class Glance:
     nonfinite: int = 0
     tokens_s: float | None = None
     usual_tokens_s: float | None = None
+    goodput: float | None = None
 
     @property
     def tokens_change(self) -> float | None:

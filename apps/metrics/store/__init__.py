@@ -19,7 +19,13 @@ from apps.metrics.store.detectors import (
     save_detector,
     take_fresh,
 )
-from apps.metrics.store.glances import glances, save_glance, stale_glances
+from apps.metrics.store.glances import (
+    glances,
+    save_glance,
+    save_goodput,
+    stale_glances,
+    stale_goodputs,
+)
 from apps.metrics.store.names import all_names, key_names, keys, names_of, newer_keys
 from apps.metrics.store.naming import naming_of, naming_of_run, note_again, save_naming
 from apps.metrics.store.planned import (
@@ -105,6 +111,7 @@ __all__ = [
     "save_curves",
     "save_detector",
     "save_glance",
+    "save_goodput",
     "save_naming",
     "save_siblings",
     "save_signal_rules",
@@ -113,6 +120,7 @@ __all__ = [
     "signal_rules_of",
     "signal_rules_of_run",
     "stale_glances",
+    "stale_goodputs",
     "step_windows",
     "take_fresh",
     "thresholds_of",

@@ -47,8 +47,29 @@ def save_glance(run_id: int, heard_ns: int, glance: Glance) -> None:
 
 def glances(run_ids: Collection[int]) -> dict[int, Glance]:
     """run id -> its glance, of those that have one. -- uses the primary key"""
-    sql = f"SELECT run_id, {_COLUMNS} FROM metrics_glance WHERE run_id = ANY(%s)"  # noqa: S608
+    sql = f"""
+        SELECT run_id, {_COLUMNS}, goodput FROM metrics_glance WHERE run_id = ANY(%s)
+    """  # noqa: S608
     return {
         run_id: Glance(attempt, loss, tuple(spark), *rest)
         for run_id, attempt, loss, spark, *rest in query(sql, [list(run_ids)])
     }
+
+
+def stale_goodputs(before_ns: int, limit: int) -> list[int]:
+    """Watched runs whose goodput is not known or from before a time, the oldest first. Cost: one
+    look-up a watched run. -- uses ix_watched and the primary key of glances"""
+    sql = """
+        SELECT g.run_id FROM runs_contact c JOIN metrics_glance g ON g.run_id = c.run_id
+         WHERE c.watched AND (g.goodput_ns IS NULL OR g.goodput_ns < %s)
+         ORDER BY g.goodput_ns NULLS FIRST, g.run_id DESC LIMIT %s
+    """
+    return [run_id for (run_id,) in query(sql, [before_ns, limit])]
+
+
+def save_goodput(run_id: int, goodput: float | None, at_ns: int) -> None:
+    """The goodput of the 24 hours before a time."""
+    execute(
+        "UPDATE metrics_glance SET goodput = %s, goodput_ns = %s WHERE run_id = %s",
+        [goodput, at_ns, run_id],
+    )

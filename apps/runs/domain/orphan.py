@@ -2,21 +2,50 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import StrEnum
+
 ORPHAN_NS = 3_600_000_000_000
 """An hour without a step is longer than any save, evaluation or compilation that is usual."""
 _HOLDING = ("running", "no_contact")
 
 
-def orphaned(
-    state: str, *, owner: str, last_row_ns: int | None, heard_ns: int | None, now_ns: int
-) -> bool:
-    """Whether ranks may burn GPUs for nothing: nothing says that the job has ended, it has made no
-    step for ORPHAN_NS, and nobody has taken an incident of it.
+class Orphan(StrEnum):
+    """Why a run is one: its ranks stand still, or nobody would hear of it."""
 
-    owner: who has, "" for nobody. last_row_ns: server or job time of the newest row; a job that
-    never logged one is judged by when it was heard of.
+    STALLED = "stalled"
+    UNHEARD = "unheard"
+
+
+@dataclass(frozen=True, slots=True)
+class Care:
+    """Who looks after a run, as far as anything says.
+
+    state: of the run. owner: who has taken it. taken_by: who has taken an incident of it.
+    started_by: whom its own process names. "" for nobody. told: its pages reach somebody.
+    last_row_ns: server or job time of the newest row; a job that never logged one is judged by when
+    it was heard of.
     """
-    if owner or state not in _HOLDING:
-        return False
-    newest_ns = last_row_ns if last_row_ns is not None else heard_ns
-    return newest_ns is not None and now_ns - newest_ns > ORPHAN_NS
+
+    state: str
+    owner: str
+    taken_by: str
+    started_by: str
+    told: bool
+    last_row_ns: int | None
+    heard_ns: int | None
+
+
+def orphan(care: Care, now_ns: int) -> Orphan | None:
+    """Whether ranks may burn GPUs for nothing, and why; None if somebody looks after it.
+
+    Nothing says that the job has ended, and nobody has taken it or an incident of it. Then it is
+    one if it made no step for ORPHAN_NS, or if nobody is known to have started it and no message
+    about it would reach anybody.
+    """
+    if care.owner or care.taken_by or care.state not in _HOLDING:
+        return None
+    newest_ns = care.last_row_ns if care.last_row_ns is not None else care.heard_ns
+    if newest_ns is not None and now_ns - newest_ns > ORPHAN_NS:
+        return Orphan.STALLED
+    return None if care.started_by or care.told else Orphan.UNHEARD

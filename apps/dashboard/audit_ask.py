@@ -93,6 +93,10 @@ def _said(values: dict[str, Any], name: str) -> str | None:
     if name not in values:
         return None
     value = values[name]
+    if value is None or value in ("", [], {}):
+        return "nothing"
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return ", ".join(value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

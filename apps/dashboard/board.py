@@ -32,8 +32,6 @@ WEIGHED = 8
 """For so many runs of a page with an incident the candidates are weighed, some 20 statements each:
 an outage that hits every run must not cost a thousand. The incidents of the others show theirs."""
 LAG_SAID_S = 60.0
-_LIVE_STATES = ("running", "no_contact")
-"""Goodput is followed while a run is watched; later it would be of another day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +267,7 @@ def _row(run: RunInfo, known: _Known) -> Row:
         order=known.orders.get(run.id),
         target=target_step(run.config),
         orphan=known.orphans.get(run.id),
-        goodput=glance.goodput if glance and run.state in _LIVE_STATES else None,
+        goodput=glance.goodput if glance else None,
     )
 
 

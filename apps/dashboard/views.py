@@ -10,16 +10,16 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from apps.core.clock import now_ns
 from apps.core.words import whole
 from apps.dashboard.node_sources import node_sources
 from apps.dashboard.store_health import store_health
 from apps.incidents.domain.incident import IncidentInfo
-from apps.ingest import labels_store, mirrors
+from apps.ingest import arrivals, labels_store, mirrors
 from apps.ingest import services as ingest_services
 from apps.ingest import store as ingest_store
-from apps.ingest.services import IngestStatus
 from apps.runs import store as run_store
-from apps.runs.records import RunInfo
+from apps.runs.records import AttemptInfo, RunInfo
 
 QUARANTINE_PAGE = 50
 HEALTH_RUNS = 50
@@ -40,9 +40,8 @@ def with_keys(incidents: list[IncidentInfo]) -> list[dict[str, Any]]:
 def ingest(request: HttpRequest) -> HttpResponse:
     """Where a sender learns that a body was faulty."""
     before = number(request, "before")
-    items = ingest_store.quarantined(QUARANTINE_PAGE, before)
-    infos = run_store.list_runs(HEALTH_RUNS)
-    statuses = ingest_services.statuses([run.id for run in infos])
+    token = request.GET.get("token", "")[:200]
+    items = ingest_store.quarantined(QUARANTINE_PAGE, before, token)
     keys = run_store.keys({body.run_id for body in items})
     backlog = ingest_services.backlog()
     counters = ingest_store.counters_of_all()
@@ -52,9 +51,11 @@ def ingest(request: HttpRequest) -> HttpResponse:
         # Bodies of no run (node events) have the id 0.
         "items": [{"row": body, "key": keys.get(body.run_id, "-")} for body in items],
         "next": items[-1].id if len(items) == QUARANTINE_PAGE else None,
+        "token": token,
+        "senders": ingest_store.faulty_senders(),
         "counters": sorted(counters.items()),
         "quarantined_total": counters.get("quarantined", len(items)),
-        "runs": [_health(run, statuses[run.id]) for run in infos],
+        "runs": _runs(),
         "mirrors": _mirrors(),
         "refusals": labels_store.refusals(),
         "logs": store_health(),
@@ -96,11 +97,28 @@ def _ns(at: datetime | None) -> int | None:
     return int(at.timestamp() * 1e9) if at else None
 
 
-def _health(run: RunInfo, status: IngestStatus) -> dict[str, Any]:
-    return {
-        "run": run,
-        "status": status,
-        "gaps": status.counters.get("gaps", 0),
-        "refused": sum(status.refused.values()),
-        "contact_ns": run.contact_ns,
-    }
+def _runs() -> list[dict[str, Any]]:
+    """The newest runs as sources: how fast and how late their data comes, and what went wrong."""
+    infos, now = run_store.list_runs(HEALTH_RUNS), now_ns()
+    ids = [run.id for run in infos]
+    statuses, paces = ingest_services.statuses(ids), arrivals.paces(now)
+    newest = run_store.newest_attempts(ids)
+    return [
+        {
+            "run": run,
+            "status": statuses[run.id],
+            "pace": paces.get(run.id),
+            "late_s": _late_s(run, newest.get(run.id)),
+            "gaps": statuses[run.id].counters.get("gaps", 0),
+            "refused": sum(statuses[run.id].refused.values()),
+            "contact_ns": run.contact_ns,
+        }
+        for run in infos
+    ]
+
+
+def _late_s(run: RunInfo, newest: AttemptInfo | None) -> float | None:
+    """How old the newest data of a run was when it was last heard of; None where nothing came."""
+    if newest is None or newest.last_ns is None or run.contact_ns is None:
+        return None
+    return max(0.0, (run.contact_ns - newest.last_ns) / 1e9)

@@ -92,12 +92,38 @@ def _quarantined(row: Quarantine) -> Quarantined:
     )
 
 
-def quarantined(limit: int, before: int | None = None) -> list[Quarantined]:
-    """Newest first. -- uses ix_quarantine_newest"""
+def quarantined(limit: int, before: int | None = None, token: str = "") -> list[Quarantined]:
+    """Newest first; token: of one sender, by its name. -- uses ix_quarantine_newest"""
     rows = Quarantine.objects.defer("body").order_by("-id")
     if before is not None:
         rows = rows.filter(id__lt=before)
+    if token:
+        rows = rows.filter(token=token)
     return [_quarantined(row) for row in rows[: min(limit, 500)]]
+
+
+@dataclass(frozen=True, slots=True)
+class FaultySender:
+    """A token with bodies in quarantine: how many, how large, and why the newest one is there."""
+
+    token: str
+    bodies: int
+    body_bytes: int
+    last_ns: int
+    reason: str
+
+
+def faulty_senders(limit: int = 20) -> list[FaultySender]:
+    """Those with the most bodies first. Cost: reads the quarantine without its bodies."""
+    sql = """
+        SELECT token, count(*), sum(body_bytes), max(received_ns),
+               (array_agg(reason ORDER BY id DESC))[1]
+          FROM ingest_quarantine GROUP BY token ORDER BY count(*) DESC, token LIMIT %s
+    """
+    return [
+        FaultySender(token, bodies, int(size), last_ns, reason)
+        for token, bodies, size, last_ns, reason in query(sql, [limit])
+    ]
 
 
 def take_quarantined(quarantine_id: int) -> Envelope | None:
@@ -183,6 +209,15 @@ def counters_of(run_ids: Sequence[int]) -> dict[int, dict[str, int]]:
         if len(named) < 200:
             named[name] = value
     return found
+
+
+def written(run_ids: Sequence[int]) -> dict[int, tuple[int, int]]:
+    """run id -> (points, log lines) written so far. -- uses the primary key"""
+    rows = Counter.objects.filter(run_id__in=run_ids, name__in=("points", "lines"))
+    found: dict[int, dict[str, int]] = {}
+    for run_id, name, value in rows.values_list("run_id", "name", "value"):
+        found.setdefault(run_id, {})[name] = value
+    return {run_id: (by.get("points", 0), by.get("lines", 0)) for run_id, by in found.items()}
 
 
 def counters_of_all() -> dict[str, int]:

@@ -203,8 +203,8 @@ class Pin(models.Model):
 
 class Glance(models.Model):
     """What the list of runs shows of the newest attempt of a run, as of heard_ns: the contact that
-    was the newest when it was made. spark: finite values, oldest first. goodput: of the 24 hours
-    before goodput_ns, of all attempts, None where no step is known."""
+    was the newest when it was made. spark: finite values, oldest first. goodput: of the last
+    24 hours, of all attempts, None where no step is known; goodput_ns: when it was computed."""
 
     run_id = models.BigIntegerField(primary_key=True)
     heard_ns = models.BigIntegerField()

@@ -12,6 +12,8 @@ from apps.runs import store as runs
 
 EVERY_NS = 300_000_000_000
 """A share of a day moves little in five minutes."""
+_GOING = ("running", "no_contact")
+"""Of a run that has ended the day before its last contact counts: it waits for nothing."""
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +28,8 @@ def refresh(now_ns: int, limit: int = 20) -> int:
     for run_id, run in runs.by_id(due).items():
         ratio = None
         try:
-            found = planning.goodput_of(run, now_ns, now_ns - SPAN_NS)
+            until_ns = now_ns if run.state in _GOING else run.contact_ns or now_ns
+            found = planning.goodput_of(run, until_ns, until_ns - SPAN_NS)
             ratio = found.ratio if found else None
         except SERVER_TROUBLE:
             raise

@@ -67,7 +67,7 @@ def test_older_entries_follow_with_the_same_filter(reader, trail, monkeypatch):
 def test_a_change_is_shown_by_name(reader, trail):
     (item,) = reader.get("/audit/?run=llm-7b").context["rows"]
     assert [(c.name, c.before, c.after) for c in item["changes"]] == [
-        ("owner", "", "ada"),
+        ("owner", "nothing", "ada"),
         ("kind", None, "x"),
     ]
 

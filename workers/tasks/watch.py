@@ -7,12 +7,13 @@ from celery import shared_task
 from apps.core.clock import now_ns
 from apps.core.queue import Job
 from apps.incidents import blaming
-from apps.ingest import watch
+from apps.ingest import arrivals, watch
 
 
 @shared_task(name=Job.RUNS_WATCH.value)
 def look() -> int:
-    """Look at every run that is watched; how many of them had news."""
+    """Look at every run that is watched, and how much of each is written; how many had news."""
+    arrivals.take_sample(now_ns())
     return watch.look(now_ns())
 
 

@@ -68,7 +68,7 @@ def stale_goodputs(before_ns: int, limit: int) -> list[int]:
 
 
 def save_goodput(run_id: int, goodput: float | None, at_ns: int) -> None:
-    """The goodput of the 24 hours before a time."""
+    """The goodput of the last 24 hours, computed at a time."""
     execute(
         "UPDATE metrics_glance SET goodput = %s, goodput_ns = %s WHERE run_id = %s",
         [goodput, at_ns, run_id],

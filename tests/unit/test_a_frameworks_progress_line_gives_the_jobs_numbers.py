@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.logs.domain.reading.joblines import FORMATS, formats_in, job_rows
+from apps.logs.domain.reading.joblines import FORMATS, formats_in, job_rows, row_of
 from tests.log_samples import parse
 
 MEGATRON = (
@@ -226,3 +226,22 @@ def test_any_text_gives_rows_or_nothing(bodies):
     rows = job_rows(bodies, [0] * len(bodies), formats_in(data)).rows
     assert all(0 <= found.row.step < 2**62 for found in rows)
     assert all(name.startswith("log/") for found in rows for name in found.row.values)
+
+
+@pytest.mark.parametrize("line", [line for line, *_ in LINES])
+@pytest.mark.parametrize("digits", ["1357908642", "0000000000", "9999999999"])
+def test_what_stands_where_in_one_line_stands_there_in_all_of_its_shape(line, digits):
+    body = line.translate(str.maketrans("0123456789", digits))
+    known = next(each for each in FORMATS if each.marker in body)
+    rows = job_rows([body], [7], [known]).rows
+    assert row_of(known, line, 7) is not None  # its shape is known from here on
+    assert [row_of(known, body, 7)] == [one.row for one in rows]
+
+
+def test_a_name_may_have_digits():
+    known = next(each for each in FORMATS if each.family == "huggingface")
+    said = [row_of(known, f"{{'loss_{n}': {n}.5, 'epoch': 1.0, 'step': {n}}}", 7) for n in (1, 2)]
+    assert [row.values for row in said] == [
+        {"log/loss_1": 1.5, "log/epoch": 1.0},
+        {"log/loss_2": 2.5, "log/epoch": 1.0},
+    ]

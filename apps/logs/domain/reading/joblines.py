@@ -9,12 +9,16 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice
 from typing import Final
 
 from apps.core.records import MetricRow
 from apps.logs.domain.reading.carry import OpenBlock
 
 MAX_VALUES = 200
+_STEPS: Final = ("step", "global_step")
+_SHAPED: Final = str.maketrans("123456789", "0" * 9)
 # Bounded, with one way to read any text: a line of digits must not cost its length squared.
 _DIGITS = (
     r"[-+]?(?:\d[\d,]{0,30}(?:\.\d{0,30})?(?:[eE][-+]?\d{1,4})?|\.\d{1,30}|nan|NaN|inf|Infinity)"
@@ -23,9 +27,9 @@ _PLAIN = f"({_DIGITS})"
 _NUMBER = _PLAIN + r"(?![\w.])"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Format:
-    """How one framework writes.
+    """How one framework writes. Each is itself and no other.
 
     family: formats that the same process prints. rare: a character of all its lines that few
     other logs hold, "" if there is none. marker: text that all its lines hold and few others.
@@ -255,9 +259,52 @@ def is_unplaced(known: Format, body: str) -> bool:
 
 def row_of(known: Format, body: str, time_ns: int) -> MetricRow | None:
     """What one line of a format that is no block tells; None if it tells nothing or no step."""
-    step = _step(known, body)
-    values = {} if step is None else _values(known, body)
-    return MetricRow(step, time_ns, values) if step is not None and values else None
+    layout = _layout(known, body.translate(_SHAPED))
+    return None if layout is None else layout.row(body, time_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Where the lines of one shape tell what: places (start, end) of the step, and of each number
+    with its name, or the place of the name where the name has digits. loss_is_told: see
+    _say_missing_loss()."""
+
+    known: Format
+    step: tuple[int, int]
+    values: tuple[tuple[str | tuple[int, int], int, int], ...]
+    loss_is_told: bool
+
+    def row(self, body: str, time_ns: int) -> MetricRow:
+        """What a line of this shape tells."""
+        values = {}
+        for name, start, end in self.values:
+            said = name if isinstance(name, str) else _name(self.known, body[slice(*name)])
+            values[said] = _number(body[start:end])
+        if not self.loss_is_told:
+            _say_missing_loss(values)
+        return MetricRow(int(body[slice(*self.step)]), time_ns, values)
+
+
+@lru_cache(maxsize=2_048)
+def _layout(known: Format, shape: str) -> _Layout | None:
+    """The layout of lines of a format with this shape; None if they tell nothing or no step.
+
+    Formats ask whether a character is a digit, never which one: what is found in the shape is found
+    in every line of it at the same place.
+    """
+    step = known.step.search(shape)
+    if step is None:
+        return None
+    places: list[tuple[str | tuple[int, int], int, int]] = []
+    for found in islice(known.value.finditer(shape), MAX_VALUES):
+        name = found[1]
+        if name not in _STEPS:
+            told = _name(known, name) if "0" not in name else found.span(1)
+            places.append((told, *found.span(2)))
+    lost = known.family == "megatron" and not known.under and shape.rstrip().endswith("|")
+    told_loss = any(isinstance(name, str) and _is_loss(name) for name, _, _ in places)
+    whole = told_loss or not lost
+    return _Layout(known, step.span(1), tuple(places), whole) if places else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,12 +345,19 @@ def _values(known: Format, body: str) -> dict[str, float]:
     """name -> number, names below "log/". The step is no value of its own."""
     values = dict[str, float]()
     for name, text in known.value.findall(body)[:MAX_VALUES]:
-        if name not in ("step", "global_step"):
-            said = known.renamed.get(name, name)
-            values[f"log/{known.under}{said}"] = float(text.replace(",", ""))
+        if name not in _STEPS:
+            values[_name(known, name)] = _number(text)
     if known.family == "megatron" and not known.under and body.rstrip().endswith("|"):
         _say_missing_loss(values)
     return values
+
+
+def _name(known: Format, name: str) -> str:
+    return f"log/{known.under}{known.renamed.get(name, name)}"
+
+
+def _number(text: str) -> float:
+    return float(text.replace(",", ""))
 
 
 def _say_missing_loss(values: dict[str, float]) -> None:

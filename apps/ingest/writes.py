@@ -10,17 +10,14 @@ from itertools import groupby
 from django.db import transaction
 
 from apps.checkpoints.services import record as record_checkpoints
-from apps.core.errors import AppError, BadPayload
+from apps.core.errors import AppError
 from apps.core.grid import job_of, names_of, steps_of, times_of
 from apps.core.records import CheckpointSeen, MetricRow
-from apps.ingest import signalling
 from apps.ingest.checkpoints.parse import CheckpointBatch
 from apps.ingest.checkpoints.said import add_said, take
 from apps.ingest.envelope import Envelope
-from apps.ingest.logs.parse import LogBatch, Segment
 from apps.ingest.metrics.parse import MetricBatch, check_names
 from apps.ingest.nodes.parse import NodeBatch
-from apps.ingest.packed.parse import PackedBatch
 from apps.ingest.wandb import extras_store
 from apps.ingest.wandb.parse import ConsoleLine, SystemSample
 from apps.logs import store as logs
@@ -35,9 +32,6 @@ from apps.nodes import store as nodes
 from apps.runs import services as runs
 from apps.runs import store as runs_store
 from apps.runs.records import PlacementInfo, Progress
-
-MAX_FILES = 200_000
-"""Log files of one run: 16,384 ranks with two files in six attempts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,54 +152,6 @@ def add_system(run_id: int, attempt: int, samples: Sequence[SystemSample]) -> in
     return write_rows(run_id, attempt, rows, source="system").points
 
 
-def write_logs(envelope: Envelope, batch: LogBatch) -> Written:
-    """Segments of one node's files: lines, per-rank values, placements."""
-    attempt = attempt_of(envelope, batch, [segment for segment, _ in batch.segments])
-    parsed = _parse(envelope.run_id, attempt, batch)
-    return add_segments(envelope, attempt, batch.node, parsed)
-
-
-def attempt_of(
-    envelope: Envelope, batch: LogBatch | PackedBatch, segments: Sequence[Segment]
-) -> int:
-    """The attempt that segments of one node are of."""
-    seen = [segment.seen_ns for segment in segments]
-    at_ns = min(seen, default=envelope.received_ns - batch.time_shift_ns) + batch.time_shift_ns
-    return runs.settle_attempt(envelope.run_id, batch.attempt, at_ns).number
-
-
-def add_segments(
-    envelope: Envelope,
-    attempt: int,
-    node: str | None,
-    parsed: Sequence[ParsedSegment],
-    packed: logs.PackedLines | None = None,
-) -> Written:
-    """Segments that were read, here or by their agent: lines, per-rank values, placements."""
-    run_id, batch_id = envelope.run_id, envelope.batch_id
-    parsed = signalling.with_signals(parsed, signalling.rules_of_run(run_id).parsed)
-    done = logs.write_lines(run_id, attempt, node, parsed, batch_id=batch_id, packed=packed)
-    told = add_told(run_id, attempt, done)
-    note_ranks(run_id, attempt, node, parsed)
-    spoken = add_said(run_id, attempt, parsed)
-    runs_store.note_progress(run_id, attempt, Progress(last_ns=done.last_ns), None)
-    counts = {
-        **told.counts,
-        **spoken,
-        "lines": done.lines,
-        "late_lines": done.late_lines,
-        "repeated_lines": done.skipped_lines,
-        "gaps": done.gaps,
-        "job_lines": len(done.job_rows),
-        "job_lines_copied": done.job_copies,
-        "job_lines_without_step": sum(part.unplaced_job_lines for part in parsed),
-        "invalid_utf8_bytes": sum(part.invalid_utf8_bytes for part in parsed),
-        "long_lines": sum(part.long_lines for part in parsed),
-        "partial_lines": sum(part.meta.partial for part in parsed),
-    }
-    return Written(told.attempts | {attempt}, counts)
-
-
 def add_told(run_id: int, attempt: int, done: LinesWritten) -> Written:
     """The numbers that lines told, of ranks and of the job.
 
@@ -221,44 +167,9 @@ def add_told(run_id: int, attempt: int, done: LinesWritten) -> Written:
             job = add_rows(run_id, attempt, done.job_rows, source="logs", restarts=False)
     except AppError:
         return Written(frozenset(), {"told_rows_refused": len(rows) + len(done.job_rows)})
-    return Written(job.attempts, {**job.counts, "points": points + job.counts["points"]})
-
-
-def _parse(run_id: int, attempt: int, batch: LogBatch) -> list[ParsedSegment]:
-    """The segments, each read with what the bytes before it left open."""
-    known = files_of(run_id, attempt, batch.node, [segment for segment, _ in batch.segments])
-    carries = {key: context.carry for key, context in known.items()}
-    parsed = []
-    for segment, data in batch.segments:
-        key = (segment.source, segment.generation)
-        before_ns = known[key].last_ns if key in known else None
-        meta = segment.meta(batch.node, batch.time_shift_ns, carries.get(key), before_ns)
-        parsed.append(parse_segment(meta, data, segment.policy()))
-        carries[key] = parsed[-1].carry
-    return parsed
-
-
-def files_of(
-    run_id: int, attempt: int, node: str | None, segments: Sequence[Segment]
-) -> dict[logs.FileKey, logs.FileContext]:
-    """What is known of the files of these segments; their node is known from then on. BadPayload
-    for a new one too many."""
-    known = logs.contexts(run_id, attempt, node, [segment.source for segment in segments])
-    new = {(s.source, s.generation) for s in segments} - known.keys()
-    _check_files(run_id, new)
-    if new and node:
-        nodes.ensure([node])
-    return known
-
-
-def _check_files(run_id: int, new: set[tuple[str, int]]) -> None:
-    """BadPayload for a file more than a run may have: the body goes to quarantine."""
-    if new and logs.source_count(run_id) >= MAX_FILES:
-        raise BadPayload(
-            f"the run has {MAX_FILES} log files",
-            where=f"segments: {min(new)[0][:200]}",
-            hint="follow fewer files, or give other jobs runs of their own",
-        )
+    # Several formats tell a step each in a row of its own: that repeats nothing.
+    counts = {name: n for name, n in job.counts.items() if name != "duplicate_steps"}
+    return Written(job.attempts, {**counts, "points": points + counts["points"]})
 
 
 def note_ranks(

@@ -2,8 +2,9 @@
 
 import pytest
 
-from apps.ingest import store, writes
+from apps.ingest import store
 from apps.ingest.digest import digest
+from apps.ingest.logs import write
 from apps.runs import store as runs
 from tests import factories
 
@@ -16,7 +17,7 @@ def send(run_id, source, offset=0):
 
 
 def test_a_file_beyond_the_bound_goes_to_quarantine_and_known_ones_go_on(monkeypatch):
-    monkeypatch.setattr(writes, "MAX_FILES", 2)
+    monkeypatch.setattr(write, "MAX_FILES", 2)
     run_id = runs.ensure_run("r")
     assert send(run_id, "a.log").written == 1
     assert send(run_id, "b.log").written == 1

@@ -27,7 +27,7 @@ def test_lines_are_read_back_from_the_bucket(bucket):
 
 
 def test_a_batch_is_one_object_below_the_prefix(bucket, monkeypatch):
-    monkeypatch.setattr("apps.logs.store.writing.MAX_CHUNK_LINES", 2)
+    monkeypatch.setattr("apps.logs.domain.chunk.cutting.MAX_CHUNK_LINES", 2)
     send(numbered(0, 9))
     (key,) = bucket.objects()
     assert key.startswith("site/chunks/")

@@ -128,11 +128,18 @@ def said(lines: Iterable[tuple[int, str]]) -> list[Said]:
 
     Of a job each rank may print the same; a file of a checkpoint stands for it.
     """
-    found: dict[tuple[Speech, int | None, str | None], Said] = {}
+    first: dict[str, int] = {}
     for at_ns, text in lines:
-        one = said_by(text, at_ns)
-        if one is not None:
-            found.setdefault((one.speech, one.step, one.path), one)
+        first.setdefault(text, at_ns)
+    found = (said_by(text, at_ns) for text, at_ns in first.items())
+    return once(one for one in found if one is not None)
+
+
+def once(speeches: Iterable[Said]) -> list[Said]:
+    """Without what an earlier one says too."""
+    found: dict[tuple[Speech, int | None, str | None], Said] = {}
+    for one in speeches:
+        found.setdefault((one.speech, one.step, one.path), one)
     return list(found.values())
 
 

@@ -6,37 +6,57 @@ import zlib
 from collections.abc import Sequence
 
 from apps.ingest.envelope import Envelope
+from apps.ingest.logs.write import AttemptLogs, Received, RunLogs, joined, received
 from apps.ingest.packed.parse import PackedBatch
-from apps.ingest.writes import Written, add_segments, attempt_of, files_of, write_logs
+from apps.ingest.writes import Written
 from apps.logs.domain.parcel.reader import reader_number
 from apps.logs.domain.reading.segments import ParsedSegment
 from apps.logs.store import PackedLines
 
 CHECKED = 64
 """Of so many parcels one is put together again and compared with the checksums of its bytes."""
+MAX_JOINED_BYTES = 48 << 20
+"""Of files whose parcels are written together. An opened one takes a byte of memory for each."""
 
 
-def write_packed(envelope: Envelope, batch: PackedBatch) -> Written:
-    """Lines that their agent has read.
+def as_received(envelope: Envelope, batch: PackedBatch) -> list[Received[PackedBatch]]:
+    """A parcel, to be joined with others."""
+    return received(envelope, batch, batch.segments)
 
-    They are read again from their bytes if its reader is not ours, or if it did not know what the
+
+def join(
+    first: Sequence[Received[PackedBatch]], second: Sequence[Received[PackedBatch]]
+) -> list[Received[PackedBatch]] | None:
+    """Parcels of one sender that are written together."""
+    return joined(first, second, MAX_JOINED_BYTES)
+
+
+def write_packed(envelope: Envelope, parcels: Sequence[Received[PackedBatch]]) -> Written:
+    """Lines that their agents have read.
+
+    They are read again from their bytes if the reader is not ours, or if it did not know what the
     bytes before them left open: then the lines are what they would be had the bytes come.
     """
-    if zlib.crc32(envelope.batch_id.encode()) % CHECKED == 0:
-        batch.unread()
-    attempt = attempt_of(envelope, batch, batch.segments)
-    parsed = _read_by_agent(envelope.run_id, attempt, batch)
-    if parsed is None:
-        done = write_logs(envelope, batch.unread())
-        return Written(done.attempts, {**done.counts, "parcels_read_again": 1})
-    packed = PackedLines(batch.opened.lines, batch.opened.template, batch.chunk)
-    return add_segments(envelope, attempt, batch.node, parsed, packed)
+    taken = RunLogs(envelope.run_id)
+    for parcel in parcels:
+        batch = parcel.batch
+        if zlib.crc32(parcel.batch_id.encode()) % CHECKED == 0:
+            batch.unread()
+        attempt = taken.attempt_of(parcel, batch.segments)
+        parsed = _read_by_agent(attempt, batch)
+        if parsed is None:
+            attempt.take(parcel, attempt.read(batch.unread()))
+            attempt.count("parcels_read_again")
+        else:
+            opened = batch.opened
+            attempt.take(parcel, parsed, PackedLines(opened.lines, opened.template, batch.chunk))
+    return taken.written()
 
 
-def _read_by_agent(run_id: int, attempt: int, batch: PackedBatch) -> Sequence[ParsedSegment] | None:
-    known = files_of(run_id, attempt, batch.node, batch.segments)
+def _read_by_agent(attempt: AttemptLogs, batch: PackedBatch) -> Sequence[ParsedSegment] | None:
     if batch.reader != reader_number():
         return None
+    known = attempt.contexts(batch.node, batch.segments)
     carries = {key: context.carry for key, context in known.items()}
     metas = []
     for segment, side in zip(batch.segments, batch.opened.segments, strict=True):

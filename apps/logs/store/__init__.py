@@ -31,11 +31,12 @@ from apps.logs.store.triage import (
     save_triage,
     take_triage,
 )
-from apps.logs.store.writing import PackedLines, write_lines
+from apps.logs.store.writing import LineWriter, PackedLines, write_lines
 
 __all__ = [
     "FileContext",
     "FileKey",
+    "LineWriter",
     "PackedLines",
     "add_revision",
     "arrivals",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import repeat
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain, repeat
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,22 +40,30 @@ Place = tuple[int, int, str]
 """(run, attempt, node)"""
 
 
-def add_events(
+@dataclass(frozen=True, slots=True)
+class EventRows:
+    """Serious lines of a batch. triable: one of them may change a verdict."""
+
+    rows: Iterable[Sequence[Any]] = ()
+    triable: bool = False
+
+
+def events_of(
     place: Place,
     lines: LineColumns,
     source: NDArray[np.int64],
     faults: LineFaults,
     *,
     with_files: bool,
-) -> bool:
-    """Stores the serious lines of a batch; whether one of them may change a verdict.
+) -> EventRows:
+    """The serious lines of a batch.
 
     source: id of the file of each line. with_files: the node sends files of ranks, and lines of
     its console that repeat them get no row. About 15 microseconds a row.
     """
     numbers = _serious(lines, faults, with_files=with_files)
     if not len(numbers):
-        return False
+        return EventRows()
     texts = lines.several(numbers)
     classes = [faults.by_line.get(number) for number in numbers.tolist()]
     given = [None if fault is None else fault.id for fault in classes]
@@ -74,8 +84,16 @@ def add_events(
         _in_characters(texts, lines.message_at[numbers].tolist()),
         [text[:MAX_EVENT_CHARS] for text in texts],
     )
-    copy_in("logs_event", _EVENT, zip(*columns, strict=False))
-    return max(severity) >= Severity.ERROR or any(fault is not None for fault in given)
+    triable = max(severity) >= Severity.ERROR or any(fault is not None for fault in given)
+    return EventRows(zip(*columns, strict=False), triable)
+
+
+def add_events(batches: Sequence[EventRows]) -> None:
+    """Stores serious lines, in the caller's transaction."""
+    rows = chain.from_iterable(batch.rows for batch in batches)
+    first = next(rows, None)
+    if first is not None:
+        copy_in("logs_event", _EVENT, chain([first], rows))
 
 
 def _serious(lines: LineColumns, faults: LineFaults, *, with_files: bool) -> NDArray[np.intp]:

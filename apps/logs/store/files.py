@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from apps.core.sql import execute, query
 from apps.logs.domain.chunk.coverage import Coverage
 from apps.logs.domain.reading.carry import Carry, unpack
-from apps.logs.domain.reading.lines import ParsedSegment, SegmentMeta
+from apps.logs.domain.reading.segments import SegmentMeta
 
 FileKey = tuple[str, int]
 
@@ -74,6 +74,10 @@ class OpenFile:
     carry: bytes | None
     had_gaps: bool
 
+    def context(self) -> FileContext:
+        """What its next segment has to know."""
+        return FileContext(self.last_ns, unpack(self.carry))
+
 
 def contexts(
     run_id: int, attempt: int, node: str | None, names: Sequence[str]
@@ -84,23 +88,10 @@ def contexts(
 
 
 def lock_files(
-    run_id: int, attempt: int, node: str, segments: Sequence[ParsedSegment]
+    run_id: int, attempt: int, node: str, names: Sequence[str]
 ) -> dict[FileKey, OpenFile]:
-    """The files of these segments, made if they are new; locked until the transaction ends."""
-    metas = {(s.meta.source, s.meta.generation): s.meta for s in segments}
-    files = _select(run_id, attempt, node, metas)
-    new = [meta for key, meta in metas.items() if key not in files]
-    if new:
-        _insert(run_id, attempt, node, new)
-        files = _select(run_id, attempt, node, metas)
-    return files
-
-
-def _select(
-    run_id: int, attempt: int, node: str, metas: Mapping[FileKey, SegmentMeta]
-) -> dict[FileKey, OpenFile]:
-    names = sorted({name for name, _ in metas})
-    rows = query(_LOCK, [run_id, attempt, node, names])
+    """All generations of the files with these names; locked until the transaction ends."""
+    rows = query(_LOCK, [run_id, attempt, node, sorted(names)])
     return {
         (row[1], row[2]): OpenFile(
             source_id=row[0],
@@ -114,16 +105,17 @@ def _select(
             had_gaps=bool(row[8]),
         )
         for row in rows
-        if (row[1], row[2]) in metas
     }
 
 
-def _insert(run_id: int, attempt: int, node: str, metas: Sequence[SegmentMeta]) -> None:
+def add_files(run_id: int, attempt: int, node: str, metas: Sequence[SegmentMeta]) -> None:
+    """Makes the files of these segments known, each once."""
+    new = list({(meta.source, meta.generation): meta for meta in metas}.values())
     columns = (
-        [meta.source for meta in metas],
-        [meta.generation for meta in metas],
-        [meta.channel for meta in metas],
-        [meta.local_rank for meta in metas],
+        [meta.source for meta in new],
+        [meta.generation for meta in new],
+        [meta.channel for meta in new],
+        [meta.local_rank for meta in new],
     )
     execute(_ADD, [run_id, attempt, node, *columns])
 
@@ -139,7 +131,8 @@ def save_files(run_id: int, files: Iterable[OpenFile]) -> None:
         [file.last_ns for file in changed],
         [file.carry for file in changed],
     )
-    execute(_SAVE, [*columns, run_id])
+    if changed:
+        execute(_SAVE, [*columns, run_id])
     for file in changed:
         if file.had_gaps:
             execute(_DROP_GAPS, [run_id, file.source_id])

@@ -8,31 +8,43 @@ from apps.core.records import MetricRow
 from apps.core.sql import execute, query
 from apps.logs.domain.reading.latejobs import Told
 
+_KNOWN = "SELECT family, node, name FROM logs_speaker WHERE run_id = %s AND attempt = %s"
+_ADD = """
+    INSERT INTO logs_speaker (run_id, attempt, family, node, name) VALUES (%s, %s, %s, %s, %s)
+"""
 
-def of_speakers(
-    run_id: int, attempt: int, node: str, told: Sequence[Told]
-) -> tuple[tuple[MetricRow, ...], int]:
-    """(rows of the files that speak for the job, how many the others told); in the caller's
-    transaction.
 
-    A family that nobody spoke yet is spoken from now on by the file of the lowest local rank in
-    `told`. The caller holds the row of the run. -- uses the primary key
+class Speakers:
+    """Those of one attempt, while lines are written; the caller holds the row of the run.
+
+    -- uses the primary key
     """
-    if not told:
-        return (), 0
-    sql = "SELECT family, node, name FROM logs_speaker WHERE run_id = %s AND attempt = %s"
-    speakers = {row[0]: (row[1], row[2]) for row in query(sql, [run_id, attempt])}
-    for one in sorted(told, key=_rank_first):
-        if one.family not in speakers:
-            speakers[one.family] = (node, one.name)
-            execute(
-                "INSERT INTO logs_speaker (run_id, attempt, family, node, name)"
-                " VALUES (%s, %s, %s, %s, %s)",
-                [run_id, attempt, one.family, node, one.name],
-            )
-    speaking = [one for one in told if speakers[one.family] == (node, one.name)]
-    rows = tuple(row for one in speaking for row in one.read())
-    return rows, sum(len(one.rows) for one in told) - len(rows)
+
+    def __init__(self, run_id: int, attempt: int) -> None:
+        self._place = (run_id, attempt)
+        self._known: dict[str, tuple[str, str]] | None = None
+
+    def rows(self, node: str, told: Sequence[Told]) -> tuple[list[MetricRow], int]:
+        """(rows of the files that speak for the job, how many the others told).
+
+        A family that nobody spoke yet is spoken from now on by the file of the lowest local rank in
+        `told`.
+        """
+        if not told:
+            return [], 0
+        speakers = self._speakers()
+        for one in sorted(told, key=_rank_first):
+            if one.family not in speakers:
+                speakers[one.family] = (node, one.name)
+                execute(_ADD, [*self._place, one.family, node, one.name])
+        speaking = [one for one in told if speakers[one.family] == (node, one.name)]
+        rows = [row for one in speaking for row in one.read()]
+        return rows, sum(len(one.rows) for one in told) - len(rows)
+
+    def _speakers(self) -> dict[str, tuple[str, str]]:
+        if self._known is None:
+            self._known = {row[0]: (row[1], row[2]) for row in query(_KNOWN, self._place)}
+        return self._known
 
 
 def _rank_first(one: Told) -> tuple[bool, int]:

@@ -17,13 +17,18 @@ _ADD = """
 """
 
 
-def add_step_times(run_id: int, attempt: int, node: str, lines: LineColumns) -> None:
-    """Keeps when a node came to steps; in the caller's transaction. Nothing for lines without."""
-    first = first_times(lines) if node else {}
-    if not first:
-        return
-    body = pack(first)[-KEPT * ENTRY_BYTES :]
-    execute(_ADD, [run_id, attempt, node, body, KEPT * ENTRY_BYTES])
+def step_times_of(lines: LineColumns) -> bytes:
+    """When the lines of a batch came to steps, as it is kept."""
+    return pack(first_times(lines))
+
+
+def add_step_times(place: tuple[int, int, str], body: bytes) -> None:
+    """Keeps when a node came to steps; in the caller's transaction. Nothing for lines without.
+
+    place: (run, attempt, node). body: of step_times_of(), of batches one after the other.
+    """
+    if body and place[2]:
+        execute(_ADD, [*place, body[-KEPT * ENTRY_BYTES :], KEPT * ENTRY_BYTES])
 
 
 def clocks(run_id: int, attempt: int) -> list[HostClock]:

@@ -48,62 +48,59 @@ _TEXTS = """
 _committed: dict[int, frozenset[int]] = {}
 
 
-def add_templates(
-    run_id: int, attempt: int, node: str, lines: LineColumns, template: NDArray[np.int64]
-) -> None:
-    """Counts the templates of one node's new lines. template: of each line."""
-    columns = Columns(
-        template=template,
-        rank=lines.rank.astype(np.int64),
-        time_ns=lines.time_ns,
-        severity=lines.severity.astype(np.int64),
-        seq=lines.seq,
-    )
-    note_templates(run_id, attempt, node, columns, lines.message)
+class TemplateCounts:
+    """How often each template was said, of one attempt while lines are written; in the caller's
+    transaction, which has the run locked.
 
-
-def note_templates(
-    run_id: int, attempt: int, node: str, columns: Columns, message: Callable[[int], str]
-) -> None:
-    """Counts the templates of one batch; in the caller's transaction, which has the run locked.
-
-    message: text without prefixes of the line with this number. A run has at most MAX_TEMPLATES
-    templates, those that came first; further ones are counted under OTHER.
-    Cost: about 0.2 us a line, and one statement if no template is new.
+    A run has at most MAX_TEMPLATES templates, those that came first; further ones are counted under
+    OTHER. Cost: about 0.2 us a line, and one statement if no template is new.
     """
-    counted, first = tally(columns, node)
-    if not len(counted):
-        return
-    ids = counted.rows["template"].tolist()
-    known = _committed.get(run_id, frozenset())
-    if not known.issuperset(ids):
-        lines = dict(zip(ids[::-1], first[::-1].tolist(), strict=True))
-        known = _known(run_id, attempt, counted, lines, message)
-        counted = bounded(counted, known)
-    level = _level(_insert(run_id, attempt, 0, counted))
-    if level:
-        _add_up(run_id, attempt, level)
 
+    def __init__(self, run_id: int, attempt: int) -> None:
+        self._run_id, self._attempt = run_id, attempt
+        self._known = _committed.get(run_id, frozenset())
+        self._is_whole = False
+        self._tallies: list[Tally] = []
 
-def _known(
-    run_id: int,
-    attempt: int,
-    counted: Tally,
-    lines: dict[int, int],
-    message: Callable[[int], str],
-) -> frozenset[int]:
-    """The templates that the run has, with those of `lines` that it has room for added."""
-    known = frozenset(template for (template,) in query(_KNOWN, [run_id]))
-    room = max(MAX_TEMPLATES - len(known), 0)
-    unknown = lines.keys() - known
-    new = [t for t in most_frequent(counted, len(lines)) if t in unknown][:room]
-    if new:
-        examples = [message(lines[template])[:MAX_EXAMPLE_CHARS] for template in new]
-        texts = [masked(example) for example in examples]
-        execute(_TEXTS, [run_id, attempt, new, texts, examples])
-        known |= frozenset(new)
-    transaction.on_commit(lambda: _remember(run_id, known))
-    return known
+    def count(self, node: str, lines: LineColumns, template: NDArray[np.int64]) -> None:
+        """The new lines of one node. template: of each line."""
+        columns = Columns(
+            template=template,
+            rank=lines.rank.astype(np.int64),
+            time_ns=lines.time_ns,
+            severity=lines.severity.astype(np.int64),
+            seq=lines.seq,
+        )
+        found, first = tally(columns, node)
+        ids = found.rows["template"].tolist()
+        if not self._known.issuperset(ids):
+            number_of = dict(zip(ids[::-1], first[::-1].tolist(), strict=True))
+            self._learn(found, lambda template: lines.message(number_of[template]))
+            found = bounded(found, self._known)
+        self._tallies.append(found)
+
+    def add(self) -> None:
+        """Adds what was counted, as one row."""
+        together = fold(self._tallies)
+        if len(together):
+            level = _level(_insert(self._run_id, self._attempt, 0, together))
+            if level:
+                _add_up(self._run_id, self._attempt, level)
+
+    def _learn(self, found: Tally, example_of: Callable[[int], str]) -> None:
+        """Makes the templates known that the run has room for."""
+        if not self._is_whole:
+            self._known = frozenset(template for (template,) in query(_KNOWN, [self._run_id]))
+            self._is_whole = True
+        room = max(MAX_TEMPLATES - len(self._known), 0)
+        frequent = most_frequent(found, len(found))
+        new = [template for template in frequent if template not in self._known][:room]
+        if new:
+            examples = [example_of(template)[:MAX_EXAMPLE_CHARS] for template in new]
+            texts = [masked(example) for example in examples]
+            execute(_TEXTS, [self._run_id, self._attempt, new, texts, examples])
+        known = self._known = self._known | frozenset(new)
+        transaction.on_commit(lambda: _remember(self._run_id, known))
 
 
 def _remember(run_id: int, known: frozenset[int]) -> None:
@@ -112,9 +109,9 @@ def _remember(run_id: int, known: frozenset[int]) -> None:
     _committed[run_id] = known
 
 
-def _insert(run_id: int, attempt: int, level: int, counted: Tally) -> int:
-    hours = counted.rows["hour"]
-    row = [level, int(hours.min()), int(hours.max()), encode_tally(counted)]
+def _insert(run_id: int, attempt: int, level: int, found: Tally) -> int:
+    hours = found.rows["hour"]
+    row = [level, int(hours.min()), int(hours.max()), encode_tally(found)]
     ((number,),) = query(_ADD, [run_id, attempt, *row])
     return int(number)
 
@@ -149,10 +146,10 @@ def read_tally(run_id: int, attempt: int, from_hour: int, to_hour: int) -> Tally
         WHERE run_id = %s AND attempt = %s AND last_hour >= %s AND first_hour <= %s
     """
     rows = query(sql, [run_id, attempt, from_hour, to_hour])
-    counted = fold([decode_tally(bytes(body)) for (body,) in rows])
-    hours = counted.rows["hour"]
+    found = fold([decode_tally(bytes(body)) for (body,) in rows])
+    hours = found.rows["hour"]
     inside = (hours >= from_hour) & (hours <= to_hour)
-    return Tally(counted.rows[inside], counted.sets, counted.nodes)
+    return Tally(found.rows[inside], found.sets, found.nodes)
 
 
 def texts(run_id: int) -> dict[int, tuple[str, str]]:

@@ -127,8 +127,9 @@ class LineColumns(Sequence[LogLine]):
         """Text of one line without its prefixes."""
         return self.raw(number)[int(self.message_at[number]) :].decode("utf-8", "replace")
 
-    def messages(self, numbers: NDArray[np.intp]) -> list[str]:
+    def messages(self, numbers: Sequence[int] | NDArray[np.intp]) -> list[str]:
         """The same of many lines."""
+        numbers = np.asarray(numbers, dtype=np.intp)
         cut = zip(self.several(numbers), self.message_at[numbers].tolist(), strict=True)
         return [
             text[at:] if text.isascii() else text.encode()[at:].decode("utf-8", "replace")

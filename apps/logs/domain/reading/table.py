@@ -34,6 +34,10 @@ class LineTable(Sequence[LogLine]):
         """Text of one line without its prefixes."""
         return self.text[number][self.message_at[number] :]
 
+    def messages(self, numbers: Sequence[int]) -> list[str]:
+        """The same of many lines."""
+        return [self.message(number) for number in numbers]
+
     def line(self, number: int) -> LogLine:
         """One line as a record."""
         return LogLine(

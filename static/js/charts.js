@@ -42,6 +42,8 @@ export function draw(node, figure, axis) {
 
 /** Moves a row that is drawn to another part of the axis, without new data. */
 export function move(node, axis) {
+  const { range } = node._fullLayout.xaxis;
+  if (range[0] === axis.start && range[1] === axis.end) return null; // the one that was dragged over
   return Plotly.relayout(node, { "xaxis.range": [axis.start, axis.end], "xaxis.tickvals": axis.ticks });
 }
 

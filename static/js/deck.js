@@ -25,9 +25,11 @@ function mark(name) {
 
 /** Scripts run in order, and this one before Plotly: the data comes while Plotly is parsed. */
 const plotly = new Promise((done) => {
-  if (globalThis.Plotly || document.readyState === "complete") done();
-  else document.addEventListener("DOMContentLoaded", done, { once: true });
+  if (globalThis.Plotly) done();
+  for (const event of ["load", "error"]) document.querySelector("script[data-plotly]").addEventListener(event, done, { once: true });
 });
+
+const nextTask = () => new Promise((done) => setTimeout(done));
 
 class Deck {
   constructor(root) {
@@ -39,6 +41,7 @@ class Deck {
     this.data = null;
     this.wait = 0;
     this.lastEnd = 0;
+    this.chosen = -ZOOM_MS; // when a range was chosen
     this.lastCost = 0;
     this.moreEnd = 0;
     this.had = {};
@@ -115,7 +118,8 @@ class Deck {
     return null;
   }
 
-  /** Curves first; layers and log pulse, which cost more, after them, while live every few seconds. */
+  /** Curves first; layers and log pulse, which cost more, are asked for once these have come, while
+      live every few seconds, and travel while the curves are drawn. */
   async load({ live = false } = {}) {
     this.abort?.abort();
     const { signal } = this.abort = new AbortController();
@@ -123,7 +127,10 @@ class Deck {
     this.root.setAttribute("aria-busy", "true");
     try {
       const found = await this.get("charts", signal);
+      const coming = !live || performance.now() - this.moreEnd > MORE_GAP_MS ? this.get("more", signal) : null;
+      coming?.catch(() => {}); // told below, unless something newer is loaded by then
       await plotly;
+      if (signal.aborted) return;
       if (found) {
         const { layers } = this.data?.charts ?? {};
         this.moved = false;
@@ -132,8 +139,8 @@ class Deck {
       }
       if (signal.aborted) return;
       this.root.dispatchEvent(new CustomEvent("lg:fine"));
-      if (!live || performance.now() - this.moreEnd > MORE_GAP_MS) {
-        const more = await this.get("more", signal);
+      if (coming) {
+        const more = await coming;
         if (more && this.data) {
           Object.assign(this.data, { heatmap: more.heatmap, pulse: more.pulse });
           if (more.layers) this.data.charts.layers = more.layers; else delete this.data.charts.layers;
@@ -166,6 +173,7 @@ class Deck {
     this.say(this.data.note ?? "");
     const rows = this.rows.render();
     mark("deck:loss");
+    await nextTask();
     this.view.render();
     this.renderAround();
     if (!await rows) return;
@@ -262,8 +270,13 @@ class Deck {
     this.load();
   }
 
+  /** What is there is shown at once, finer data when it comes: one answer for several quick steps. */
   setRange(range) {
     this.range = range;
+    this.abort?.abort();
+    clearTimeout(this.zooming);
+    if (performance.now() - this.chosen < ZOOM_MS) this.zooming = setTimeout(() => this.load(), ZOOM_MS); else this.load();
+    this.chosen = performance.now();
     if (range && this.data) {
       this.moved = true;
       this.data.axis = { ...this.data.axis, start: range[0], end: range[1] };
@@ -271,8 +284,6 @@ class Deck {
       this.renderAround();
     }
     this.address();
-    clearTimeout(this.zooming);
-    this.zooming = setTimeout(() => this.load(), range ? ZOOM_MS : 0);
   }
 
   /** The URL holds all that was chosen, so that it can be sent to a colleague. */

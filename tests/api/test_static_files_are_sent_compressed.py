@@ -1,7 +1,7 @@
 import gzip
 from pathlib import Path
 
-PLOTLY = "vendor/plotly-cartesian-4.1.1/plotly-cartesian.min.js"
+PLOTLY = "vendor/plotly-basic-4.1.1/plotly-basic.min.js"
 ROOT = Path(__file__).parents[2] / "static"
 
 

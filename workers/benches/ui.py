@@ -70,7 +70,14 @@ def run(options: BenchOptions) -> BenchReport:
         visitor = uipage.Visitor(browser, f"http://{HOST}:{started.port}", _LOGIN)
         tell = _teller(started.port, size, filled)
         path = f"/runs/{uifill.RUN}/"
-        seen = uipage.visit(visitor, path, times=COLD_VISITS, tell=tell, updates=UPDATES)
+        seen = uipage.visit(
+            visitor,
+            path,
+            times=COLD_VISITS,
+            tell=tell,
+            updates=UPDATES,
+            cpu_s=started.parts_cpu_s,
+        )
     return _report(size, filled, seen)
 
 
@@ -101,6 +108,8 @@ def _report(size: Size, filled: Filled, seen: Seen) -> BenchReport:
     rows = (
         ("loss painted, ms", seen.loss_ms, None),
         ("deck usable cold, ms", seen.usable_ms, USABLE_MS),
+        ("CPU of web for one visit, ms", seen.cpu_ms["web"], None),
+        ("CPU of Postgres for one visit, ms", seen.cpu_ms["postgres"], None),
         ("slowest zoom, ms", slowest_zoom, ZOOM_MS),
         ("JavaScript on the wire, bytes", seen.js_wire_bytes, JS_BYTES),
         ("longest task after load, ms", longest, LONG_TASK_MS),

@@ -86,6 +86,21 @@ class Size:
         return (*_MAIN, *layered, *(f"aux/series_{n:03d}" for n in range(rest)))
 
     @property
+    def fork(self) -> int:
+        """Where attempt 0 ends."""
+        return int(self.steps * _FORK_SHARE)
+
+    @property
+    def back(self) -> int:
+        """Where attempt 1 begins."""
+        return int(self.steps * (_FORK_SHARE - _BACK_SHARE))
+
+    @property
+    def rows(self) -> int:
+        """Rows of both attempts."""
+        return self.fork + self.steps - self.back
+
+    @property
     def written(self) -> tuple[str, ...]:
         """Those whose points are made; the others repeat the voices among them."""
         return self.names[: len(_MAIN) + VOICES]
@@ -104,27 +119,32 @@ class Filled:
 
 
 def fill(started: BenchProcesses, size: Size) -> Filled:
-    """The run, compacted and analysed: attempt 0 up to 60 % of the steps, attempt 1 from 55 %."""
+    """The run, compacted and analysed."""
     run_id = runs.ensure_run(RUN)
-    fork = int(size.steps * _FORK_SHARE)
-    back = int(size.steps * (_FORK_SHARE - _BACK_SHARE))
-    began_ns = time.time_ns() - (size.steps + fork - back + 5) * STEP_NS
-    points = _write(run_id, 0, size, (0, fork, began_ns))
-    second_ns = began_ns + fork * STEP_NS
-    points += _write(run_id, 1, size, (back, size.steps, second_ns))
-    _repeat(run_id, size)
+    began_ns = time.time_ns() - (size.rows + 5) * STEP_NS
+    points = write_metrics(run_id, size, began_ns)
+    execute("VACUUM (ANALYZE) metrics_coldblock, metrics_coldaxis, metrics_tier")
     _save(run_id, size, began_ns)
     places = [PlacementInfo(r, _host(r), r % GPUS_PER_HOST) for r in range(size.ranks)]
     runs.record_placements(run_id, 1, places)
     token = make_token("bench", ["ingest"])
-    end_ns = second_ns + (size.steps - back) * STEP_NS
+    end_ns = began_ns + size.rows * STEP_NS
     _say(started, size, token, end_ns)
     wait_until_written([run_id])
     return Filled(run_id, size.names, points, size.steps, end_ns, token)
 
 
+def write_metrics(run_id: int, size: Size, began_ns: int) -> int:
+    """Attempt 0 up to 60 % of the steps, attempt 1 from 55 %, compacted; how many points."""
+    rows = _write(run_id, 0, size, (0, size.fork, began_ns))
+    second_ns = began_ns + size.fork * STEP_NS
+    rows += _write(run_id, 1, size, (size.back, size.steps, second_ns))
+    _repeat(run_id, size)
+    return rows * len(size.names)
+
+
 def _write(run_id: int, attempt: int, size: Size, part: tuple[int, int, int]) -> int:
-    """Rows from a step up to before another, the first at a time; how many points."""
+    """Rows from a step up to before another, the first at a time; how many."""
     first, end, began_ns = part
     runs.open_attempt(run_id, attempt, began_ns)
     for grid in _grids(size, first, end, began_ns):
@@ -135,7 +155,7 @@ def _write(run_id: int, attempt: int, size: Size, part: tuple[int, int, int]) ->
     last_ns = began_ns + (end - 1 - first) * STEP_NS
     told = Progress(first, end - 1, last_ns, last_ns, world_size=size.ranks)
     note_progress(run_id, attempt, told, datetime.now(UTC))
-    return (end - first) * len(size.names)
+    return end - first
 
 
 def _grids(size: Size, first: int, end: int, began_ns: int) -> Iterator[Grid]:
@@ -156,7 +176,6 @@ def _repeat(run_id: int, size: Size) -> None:
         execute(_NAMES, [run_id, names])
         execute(_BLOCKS, [names, of, run_id, run_id])
         execute(_TIERS, [names, of, run_id, run_id])
-    execute("VACUUM (ANALYZE) metrics_coldblock, metrics_coldaxis, metrics_tier")
 
 
 def values(size: Size, names: Sequence[str], steps: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -46,7 +46,8 @@ _ZOOM = """([a, b]) => new Promise((done) => {
 class Seen:
     """What a visit cost. Milliseconds since the navigation began, each a median of cold visits.
 
-    long_tasks_ms: of the main thread once the deck was usable, longest first.
+    long_tasks_ms: of the main thread once the deck was usable, longest first. cpu_ms: of each
+    server process, for the last of these visits.
     """
 
     first_paint_ms: float = 0.0
@@ -56,6 +57,7 @@ class Seen:
     page_wire_bytes: int = 0
     heap_mib: float = 0.0
     dom_nodes: int = 0
+    cpu_ms: dict[str, float] = field(default_factory=dict)
     zoom_ms: list[float] = field(default_factory=list)
     live: dict[str, float] = field(default_factory=dict)
     long_tasks_ms: list[float] = field(default_factory=list)
@@ -147,11 +149,24 @@ class Visitor:
 
 
 def visit(
-    visitor: Visitor, path: str, *, times: int, tell: Callable[[], int], updates: int
+    visitor: Visitor,
+    path: str,
+    *,
+    times: int,
+    tell: Callable[[], int],
+    updates: int,
+    cpu_s: Callable[[], dict[str, float]],
 ) -> Seen:
-    """Opens the deck cold several times, zooms, then watches it while rows come once a second."""
-    loads = [visitor.open_cold(path) for _ in range(times)]
+    """Opens the deck cold several times, zooms, then watches it while rows come once a second.
+
+    tell: sends a row. cpu_s: what each server process has used so far.
+    """
+    loads = [visitor.open_cold(path) for _ in range(times - 1)]
+    before = cpu_s()
+    loads.append(visitor.open_cold(path))
+    used = cpu_s()
     seen = Seen(
+        cpu_ms={name: round((used[name] - before[name]) * 1e3) for name in used},
         first_paint_ms=statistics.median(load["paint"] for load in loads),
         loss_ms=statistics.median(load["loss"] for load in loads),
         usable_ms=statistics.median(load["usable"] for load in loads),

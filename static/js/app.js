@@ -58,6 +58,13 @@ document.addEventListener("keydown", (event) => {
   menu.querySelector("summary").focus();
 });
 
+/* -- rows of tabs and choices that are too long show the one that is chosen */
+
+for (const row of all(".tabs, .seg")) {
+  const chosen = row.querySelector("[aria-current='page'], [aria-current='true']");
+  if (chosen) row.scrollLeft = chosen.offsetLeft - row.offsetLeft - (row.clientWidth - chosen.offsetWidth) / 2;
+}
+
 /* -- tables that scroll sideways are reached by Tab, and then scrolled by the arrow keys */
 
 function reachTables() {

@@ -71,6 +71,7 @@ class Deck {
     }
     for (const group of document.querySelectorAll("[data-zoom-group]")) group.hidden = false;
     this.part("[data-events-table]")?.addEventListener("click", () => this.eventsTable());
+    this.part("[data-pulse-table]")?.addEventListener("click", () => this.pulseTable());
     this.part("[data-pulse] canvas")?.addEventListener("click", (event) => this.openLogs(event));
   }
 
@@ -198,6 +199,11 @@ class Deck {
     if (!this.data) return;
     const lines = this.data.lanes.flatMap((lane) => lane.items.map((item) => [lane.name, item.x, item.text]));
     openTable("Events", `${lines.length} events on the axis of the charts`, ["lane", this.kind, "what"], lines);
+  }
+
+  pulseTable() {
+    const lines = this.data.pulse.flatMap(({ attempt, ms, counts }) => counts.map((loud, i) => [attempt, ms[i], ...loud]).filter(([, , ...loud]) => Math.max(...loud)));
+    openTable("Errors in the logs", this.part("[data-pulse] [data-caption]").textContent, ["attempt", "time", "error", "critical"], lines);
   }
 
   renderMore() {

@@ -15,6 +15,8 @@ export function openTable(title, caption, heads, lines) {
   const sort = (i, button) => {
     const down = button.dataset.order !== "down";
     button.dataset.order = down ? "down" : "up";
+    for (const head of row.children) head.removeAttribute("aria-sort");
+    button.parentElement.setAttribute("aria-sort", down ? "descending" : "ascending");
     shown.sort((a, b) => (a[i] > b[i] ? 1 : a[i] < b[i] ? -1 : 0) * (down ? -1 : 1));
     fill();
   };

@@ -57,7 +57,8 @@ function progress() {
   if (follow.late) parts.push(`${number(follow.late)} came late`);
   say(parts.join(" · "));
   find("[data-go-on]").hidden = !partial || page.searching;
-  find("[data-stop]").hidden = !page.searching;
+  find("[data-pulse-table]").addEventListener("click", () => pulse.table());
+find("[data-stop]").hidden = !page.searching;
   form.toggleAttribute("data-busy", page.searching);
   empty.hidden = rows.size > 0 || page.searching;
 }

@@ -1,5 +1,6 @@
 /* Lines over time: where it became loud. The height of a level is the root of the lines of it and
    worse, so that ten errors show beside a million lines. Drag or click chooses the range. */
+import { openTable } from "./deck_table.js";
 import { colour, number } from "./dom.js";
 import { axis, drawOnsets, pen, pointing } from "./logs_axis.js";
 
@@ -78,6 +79,13 @@ export class Pulse {
   pick(a, b) {
     const { edges } = this.data;
     this.page.go({ from: iso(edges[Math.min(a, b)]), to: iso(edges[Math.max(a, b) + 1]), order: "oldest", at: null });
+  }
+
+  table() {
+    if (!this.data) return;
+    const { counts, edges, severities } = this.data;
+    const lines = counts.map((row, i) => [edges[i], ...row]).filter(([, ...row]) => sum(row));
+    openTable("Lines over time", `${number(lines.length)} of ${number(counts.length)} spans of time have lines; each begins at its time`, ["time", ...severities], lines);
   }
 
   key(event) {

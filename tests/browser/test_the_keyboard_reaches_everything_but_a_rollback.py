@@ -9,7 +9,7 @@ def page(visit, exploded):
 
 
 @pytest.mark.parametrize(
-    ("keys", "place"), [("gi", "/incidents/"), ("gl", "/logs/"), ("gu", "/audit/")]
+    ("keys", "place"), [("gi", "/incidents/"), ("gl", "/logs/"), ("gt", "/settings/")]
 )
 def test_g_goes_places(page, keys, place):
     page.keyboard.type(keys)
@@ -44,8 +44,27 @@ def test_question_mark_shows_help_and_keys_can_be_switched_off(page):
     assert page.locator("#keys").is_visible()
     page.locator("[data-keys-off]").click()
     page.keyboard.press("Escape")
-    page.keyboard.type("gi")
+    page.keyboard.type("gi?")
     assert page.url.endswith("/")
+    assert page.locator("#keys").is_hidden()
+    page.goto("/help/")
+    page.get_by_role("button", name="Turn single keys on").click()
+    page.keyboard.type("gi")
+    page.wait_for_url("**/incidents/")
+
+
+def test_keys_of_a_run_open_what_they_name(page):
+    page.goto("/runs/lrbump/")
+    page.wait_for_selector("[data-drawn]")
+    page.keyboard.press("]")
+    page.wait_for_selector("[data-said]:has-text('step')", state="attached")
+    page.keyboard.press(".")
+    page.wait_for_selector("[data-series]:visible")
+    page.keyboard.press("Escape")
+    page.wait_for_selector("[data-series]:visible", state="detached")
+    page.keyboard.press("l")
+    page.wait_for_url("**log=**")
+    assert page.locator("[data-key=a]").inner_text() == "Acknowledge"
 
 
 def test_the_palette_finds_a_run_and_goes_there(page):

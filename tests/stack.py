@@ -46,6 +46,14 @@ def _session(process: Path) -> int | None:
         return None
 
 
+def _is_live(port: int) -> bool:
+    """Whether a server of ours answers there."""
+    try:
+        return httpx.get(f"http://127.0.0.1:{port}/health/live", timeout=2).status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
 class Stack:
     """Processes of one Lastgood below `home`."""
 
@@ -99,10 +107,23 @@ class Stack:
         until(self._web_answers, "web")
 
     def _web_answers(self) -> bool:
-        try:
-            return httpx.get(f"{self.url}/health/live", timeout=2).status_code == 200
-        except httpx.HTTPError:
-            return False
+        return _is_live(self.port)
+
+    def start_events(self) -> int:
+        """The event process as in production; its port, once it answers."""
+        port = free_port()
+        self.start("events", [
+            sys.executable, "-m", "granian", "--interface", "asginl", "--host", "127.0.0.1",
+            "--port", str(port), "config.asgi:application",
+        ])  # fmt: skip
+        until(lambda: _is_live(port), "the event process")
+        return port
+
+    def cookie(self) -> str:
+        """The session of a person who has just signed in, as a browser sends it."""
+        link = next(word for word in self.manage("login_link").split() if "/login/" in word)
+        answer = httpx.get(f"{self.url}/login/{link.rsplit('/', 1)[1]}")
+        return f"lastgood_session={answer.cookies['lastgood_session']}"
 
     def start_writer(self) -> None:
         """The stream consumer."""

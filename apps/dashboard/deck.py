@@ -29,6 +29,7 @@ from apps.nodes import store as nodes
 from apps.rollbacks import store as rollbacks
 from apps.runs import hosts_store
 from apps.runs import store as runs
+from apps.runs.domain.state import stale_after_s
 from apps.runs.records import AttemptInfo, RunInfo
 
 MAX_INCIDENTS = 50
@@ -108,6 +109,7 @@ def _main(scene: _Scene) -> dict[str, Any]:
         "now": _now(scene),
         "clock": _clock(spine, ask.kind),
         "step": run.last_step,
+        "heard": _heard(run),
         "note": "; ".join(f"not compared: {reason}" for reason in missing),
     }
 
@@ -121,6 +123,7 @@ def _empty(ask: DeckAsk) -> dict[str, Any]:
         "pulse": [],
         "marks": [],
         "now": None,
+        "heard": None,
         "clock": {"x": [], "other": []},
         "note": "no metrics yet: waiting for the first row",
     }
@@ -336,6 +339,13 @@ def _marks(scene: _Scene, told: Sequence[IncidentInfo]) -> list[dict[str, Any]]:
         label = "now" if scene.run.state in ("running", "waiting") else "last data"
         found.append({"x": now, "kind": "now", "label": label})
     return [item for item in found if item is not None]
+
+
+def _heard(run: RunInfo) -> dict[str, float] | None:
+    """When the run was heard last, and after how long that is old; None for one that has ended."""
+    if run.contact_ns is None or run.state in ("finished", "stopped", "failed"):
+        return None
+    return {"ms": run.contact_ns / 1e6, "stale_s": stale_after_s(run.usual_gap_s)}
 
 
 def _now(scene: _Scene) -> float | None:

@@ -53,7 +53,9 @@ class Listener:
             return
         old = self.waiting.get(key, {"what": []})
         what = sorted({*old["what"], *message.get("what", [])})
-        self.waiting[key] = {"run": key, "step": message.get("step"), "what": what}
+        step = message.get("step")
+        newest = old.get("step") if step is None else step
+        self.waiting[key] = {"run": key, "step": newest, "what": what}
         self.wake.set()
 
     def take(self) -> list[dict[str, Any]]:
@@ -70,11 +72,13 @@ class Hub:
     def __init__(self) -> None:
         self.listeners: set[Listener] = set()
         self.feed: asyncio.Task[None] | None = None
+        self._subscribed = False
 
     def join(self, listener: Listener) -> None:
         """Starts the subscription with the first listener."""
         self.listeners.add(listener)
         if self.feed is None or self.feed.done():
+            self._subscribed = False
             self.feed = asyncio.get_running_loop().create_task(self._follow())
 
     def leave(self, listener: Listener) -> None:
@@ -92,15 +96,23 @@ class Hub:
             except (redis.RedisError, OSError):
                 log.warning("live.valkey_away", extra={"retry_s": RETRY_S})
             await asyncio.sleep(RETRY_S)
-            for listener in self.listeners:
-                listener.add({"run": listener.run or "*", "what": ["everything"]})
 
     async def _listen(self) -> None:
         client = redis.asyncio.Redis.from_url(settings.REDIS_URL, health_check_interval=15)
-        async with client, client.pubsub(ignore_subscribe_messages=True) as channel:
+        async with client, client.pubsub() as channel:
             await channel.subscribe(CHANNEL)
             async for message in channel.listen():
-                self._tell(message)
+                self._heard(message)
+
+    def _heard(self, message: dict[str, Any]) -> None:
+        """A subscription that is not the first follows on one that broke, be it mended here or by
+        the client: what was said in between nobody knows."""
+        if message["type"] == "message":
+            self._tell(message)
+        elif self._subscribed:
+            for listener in self.listeners:
+                listener.add({"run": listener.run or "*", "what": ["everything"]})
+        self._subscribed = True
 
     def _tell(self, message: dict[str, Any]) -> None:
         with suppress(orjson.JSONDecodeError):
@@ -195,8 +207,12 @@ async def events(request: HttpRequest) -> HttpResponseBase:
 
 
 async def _stream(listener: Listener) -> AsyncIterator[bytes]:
-    """hello, then merged messages; a comment line when nothing happened for a while. Ends after
-    STREAM_S, and the page opens another one."""
+    """hello, then merged messages; a beat when nothing happened for a while, so that a page notices
+    a connection that died without a word. Ends after STREAM_S, and the page opens another one.
+
+    There are no ids: a page that comes back asks for what is new since its own data, whatever it
+    missed.
+    """
     hub.join(listener)
     try:
         retry_ms = 2000 + random.randrange(2000)  # noqa: S311 - spreads reconnects
@@ -206,7 +222,7 @@ async def _stream(listener: Listener) -> AsyncIterator[bytes]:
             try:
                 await asyncio.wait_for(listener.wake.wait(), HEARTBEAT_S)
             except TimeoutError:
-                yield b": still here\n\n"
+                yield b"event: beat\ndata: {}\n\n"
                 continue
             for message in listener.take():
                 yield b"event: changed\ndata: " + orjson.dumps(message) + b"\n\n"

@@ -15,6 +15,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
+from apps.core import live
 from apps.core.database import is_trouble
 from apps.core.errors import AppError, BadPayload
 from apps.ingest import entries, store, writes
@@ -136,7 +137,7 @@ def _decoded(envelope: Envelope) -> Any:
 
 
 def digest(envelopes: Sequence[Envelope], *, quarantine: bool = True) -> Digested:
-    """Writes the envelopes in one transaction, each at most once.
+    """Writes the envelopes in one transaction, each at most once, and tells open pages.
 
     quarantine=False raises BadPayload instead, for a sender that waits for the answer.
     Raises what `is_trouble` knows when Postgres is away or not migrated: nothing was written then.
@@ -148,7 +149,16 @@ def digest(envelopes: Sequence[Envelope], *, quarantine: bool = True) -> Digeste
             _note_contact(joined)
             for envelope, refusal in _refusals(joined, batch, result):
                 _refuse(envelope, refusal, result, quarantine=quarantine)
+    _tell({envelope.run_key for envelope in envelopes}, result)
     return result
+
+
+def _tell(run_keys: Set[str], result: Digested) -> None:
+    """Pages show what is durable before it is analysed, which may take its time."""
+    written = {run_key for _, run_key, _ in result.touched}
+    for run_key in run_keys:
+        what = ("ingest", "metrics", "logs", "checkpoints") if run_key in written else ("ingest",)
+        live.publish(run_key, step=None, what=what)
 
 
 def _note_contact(joined: Sequence[Envelope]) -> None:

@@ -1,4 +1,5 @@
 /* The flight deck: every row on one x axis, refreshed by invalidations, at most once a second. */
+import { Age } from "./deck_age.js";
 import { Crosshair } from "./deck_cursor.js";
 import { isNews, merged } from "./deck_delta.js";
 import { Layers } from "./deck_layers.js";
@@ -16,6 +17,7 @@ const LATER_MS = 250;
 const PATIENCE_MS = 30_000;
 const ZOOM_MS = 150;
 const RESIZED_MS = 120;
+const STALE_PX = 24;
 
 /** Notes when something was first on the screen: `manage.py bench ui` reads it. */
 function mark(name) {
@@ -31,6 +33,12 @@ const plotly = new Promise((done) => {
 
 const nextTask = () => new Promise((done) => setTimeout(done));
 
+/** Whether both hold the very same charts. */
+function isSame(some, others) {
+  const names = Object.keys(others);
+  return names.length === Object.keys(some).length && names.every((name) => some[name] === others[name]);
+}
+
 class Deck {
   constructor(root) {
     this.root = root;
@@ -45,11 +53,12 @@ class Deck {
     this.lastCost = 0;
     this.moreEnd = 0;
     this.had = {};
-    this.moved = false; // the axis is not as the newest answer has it
+    this.unshown = {}; // whether a part of the newest answers is not what is on the screen
     this.view = new View(this);
     this.rows = new Rows(this);
     this.layers = new Layers(this);
     this.crosshair = new Crosshair(this);
+    this.age = new Age(this);
     this.listen();
     this.load();
   }
@@ -105,16 +114,19 @@ class Deck {
     return url;
   }
 
-  /** The answer, null where nothing changed; throws what fetch throws. Only what is new is sent. */
+  /** The answer, null where it is on the screen already; throws what fetch throws. Only what is new is sent. */
   async get(part, signal) {
+    const had = this.had[part];
     const answer = await fetch(this.ask(part), { signal, credentials: "same-origin" });
+    this.age.reached(true);
     if (answer.status !== 200) {
       this.say(`no new data: the server answered ${answer.status}`);
       return null;
     }
     const delta = await answer.json();
-    this.had[part] = merged(this.had[part], delta);
-    if (isNews(delta) || this.moved) return this.had[part];
+    this.had[part] = merged(had, delta);
+    this.unshown[part] ||= isNews(delta);
+    if (this.unshown[part]) return this.had[part];
     this.say(this.data?.note ?? "");
     return null;
   }
@@ -132,17 +144,13 @@ class Deck {
       coming?.catch(() => {}); // told below, unless something newer is loaded by then
       await plotly;
       if (signal.aborted) return;
-      if (found) {
-        const { layers } = this.data?.charts ?? {};
-        this.moved = false;
-        this.data = { ...this.data, ...found, charts: { ...found.charts, ...(layers && { layers }) } };
-        await this.render();
-      }
+      if (found) await this.take(found);
       if (signal.aborted) return;
       this.root.dispatchEvent(new CustomEvent("lg:fine"));
       if (coming) {
         const more = await coming;
         if (more && this.data) {
+          this.unshown.more = false;
           Object.assign(this.data, { heatmap: more.heatmap, pulse: more.pulse });
           if (more.layers) this.data.charts.layers = more.layers; else delete this.data.charts.layers;
           this.rows.render(["layers"]);
@@ -152,6 +160,7 @@ class Deck {
       }
     } catch (error) {
       if (error.name === "AbortError") return;
+      this.age.reached(false);
       this.say("no connection: showing what was loaded");
     }
     if (signal.aborted) return;
@@ -161,6 +170,17 @@ class Deck {
     this.lastCost = this.lastEnd - this.began;
     mark("deck:usable");
     if (this.missed) this.later();
+  }
+
+  /** Shows an answer; curves that are as they were on an axis that is are not drawn again. */
+  async take(found) {
+    const { axis, charts: { layers, ...drawn } = {} } = this.data ?? {};
+    const same = axis === found.axis && isSame(drawn, found.charts);
+    this.unshown.charts = false;
+    this.data = { ...this.data, ...found, charts: { ...found.charts, ...(layers && { layers }) } };
+    if (!same) return this.render();
+    this.say(this.data.note ?? "");
+    return this.renderAround();
   }
 
   say(text) {
@@ -246,9 +266,10 @@ class Deck {
     const right = width - pixels("--gutter-right");
     const left = pixels("--gutter-left");
     const under = [];
-    if (now !== null && place(now) < right) {
+    const edge = this.age.stale && now <= axis.end ? Math.min(place(now), right - STALE_PX) : place(now);
+    if (now !== null && edge < right) {
       const hatch = el("div", { class: "hatch" });
-      hatch.style.left = `${Math.max(left, place(now))}px`;
+      hatch.style.left = `${Math.max(left, edge)}px`;
       hatch.style.right = `${width - right}px`;
       under.push(hatch);
     }
@@ -284,7 +305,7 @@ class Deck {
     if (performance.now() - this.chosen < ZOOM_MS) this.zooming = setTimeout(() => this.load(), ZOOM_MS); else this.load();
     this.chosen = performance.now();
     if (range && this.data) {
-      this.moved = true;
+      this.unshown.charts = true;
       this.data.axis = { ...this.data.axis, start: range[0], end: range[1] };
       this.rows.move();
       this.renderAround();

@@ -1,9 +1,12 @@
 /* One EventSource a tab. It carries invalidations only; whoever shows data fetches it.
-   Dispatches on <body>: "live" {detail: {run, step, what}} and "live-slow" for htmx. */
+   Dispatches on <body>: "live" {detail: {run, step, what}}, "live-slow" for htmx, and "live-state"
+   when contact() changes. A tab that nobody looks at dispatches nothing, and catches up once. */
 const POLL_MS = 5000;
 const SLOW_MS = 2000;
 const SOON_MS = 150;
 const HIDDEN_CLOSE_MS = 60000;
+const SILENT_MS = 40000; // the server says something every 15 s
+const LOOK_MS = 5000;
 
 const body = document.body;
 let source = null;
@@ -11,19 +14,26 @@ let poll = null;
 let hiddenTimer = null;
 let failures = 0;
 let paused = false;
-let last = 0;
+let state = "off";
+let greeted = false;
+let heard = 0;
+let missed = false;
 
-function show(state) {
+function show(now) {
+  state = now;
   for (const node of document.querySelectorAll(".live")) {
     node.dataset.state = state;
-    node.querySelector("[data-live-text]").textContent = {
-      live: "live", polling: "polling", reconnecting: "reconnecting", paused: "paused",
-    }[state];
+    node.querySelector("[data-live-text]").textContent = state;
   }
+  body.dispatchEvent(new CustomEvent("live-state"));
 }
 
+/** How this tab hears of news: live, polling, reconnecting or paused; off: it does not. */
+export const contact = () => state;
+
 function tell(detail) {
-  last = Date.now();
+  missed = document.hidden;
+  if (missed) return;
   body.dispatchEvent(new CustomEvent("live", { detail }));
   slowly();
 }
@@ -32,12 +42,13 @@ let slow = null;
 let slowEnd = 0;
 /** "live-slow" for words and tables: soon, but at most every 2 s, and once after the last change. */
 function slowly() {
-  if (slow || document.hidden) return;
+  if (slow) return;
   const gap = Math.max(SOON_MS, slowEnd + SLOW_MS - Date.now());
   slow = setTimeout(() => {
     slow = null;
     slowEnd = Date.now();
-    body.dispatchEvent(new CustomEvent("live-slow"));
+    missed ||= document.hidden;
+    if (!document.hidden) body.dispatchEvent(new CustomEvent("live-slow"));
   }, gap);
 }
 
@@ -46,8 +57,10 @@ function everything() {
 }
 
 function startPolling() {
-  if (!poll) poll = setInterval(() => { if (!document.hidden) everything(); }, POLL_MS);
   show("polling");
+  if (poll) return;
+  poll = setInterval(everything, POLL_MS);
+  everything();
 }
 
 function stopPolling() {
@@ -61,23 +74,42 @@ function open() {
   const url = new URL(body.dataset.events, location.href);
   if (run) url.searchParams.set("run", run);
   source = new EventSource(url, { withCredentials: true });
+  heard = Date.now();
   source.addEventListener("hello", () => {
     failures = 0;
+    heard = Date.now();
     stopPolling();
     show("live");
-    if (last) everything();
-    last = Date.now();
+    if (greeted) everything();
+    greeted = true;
   });
-  source.addEventListener("changed", (event) => tell(JSON.parse(event.data)));
+  source.addEventListener("beat", () => { heard = Date.now(); });
+  source.addEventListener("changed", (event) => {
+    heard = Date.now();
+    const detail = JSON.parse(event.data);
+    if (detail.what.includes("everything")) everything(); else tell(detail);
+  });
   source.onerror = () => {
-    failures += 1;
-    show("reconnecting");
-    if (failures >= 2 || source.readyState === EventSource.CLOSED) startPolling();
+    lost();
     if (source.readyState === EventSource.CLOSED) {
       close();
       setTimeout(open, 5000 + Math.random() * 5000);
     }
   };
+}
+
+/** The first failure may be a restart that is over at once; from the second on the tab asks. */
+function lost() {
+  failures += 1;
+  if (failures >= 2 || source.readyState === EventSource.CLOSED) startPolling(); else show("reconnecting");
+}
+
+/** A connection may die without a word: a laptop that slept, a proxy that forgot it. */
+function look() {
+  if (!source || document.hidden || Date.now() - heard < SILENT_MS) return;
+  lost();
+  close();
+  open();
 }
 
 function close() {
@@ -96,6 +128,7 @@ export function setPaused(on) {
     stopPolling();
     show("paused");
   } else {
+    show("reconnecting");
     everything();
     open();
   }
@@ -108,7 +141,7 @@ document.addEventListener("visibilitychange", () => {
   if (document.hidden) {
     hiddenTimer = setTimeout(close, HIDDEN_CLOSE_MS);
   } else if (!paused) {
-    if (source) everything();
+    if (missed && (source || poll)) everything();
     open();
   }
 });
@@ -117,5 +150,9 @@ for (const button of document.querySelectorAll("[data-pause]")) {
   button.hidden = false;
   button.addEventListener("click", () => setPaused(!paused));
 }
-if (document.querySelector(".live")) open();
+if (document.querySelector(".live")) {
+  open();
+  setInterval(look, LOOK_MS);
+}
 window.addEventListener("pagehide", close);
+window.addEventListener("pageshow", (event) => { if (event.persisted && document.querySelector(".live")) open(); });

@@ -21,7 +21,7 @@ export class Follow {
     this.timer = null;
     this.busy = false;
     document.body.addEventListener("live", (event) => {
-      if (event.detail.what.includes("logs") || event.detail.what.includes("everything")) this.soon();
+      if (event.detail.what.includes("logs")) this.soon();
     });
     page.scroller.addEventListener("scroll", () => {
       if ((this.held.length || this.over) && !page.cursors.newer && this.atEnd()) this.release();

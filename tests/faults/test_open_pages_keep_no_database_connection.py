@@ -1,14 +1,12 @@
 """The event process, with more pages opened at once than Postgres has connections."""
 
 import asyncio
-import sys
 
 import httpx
 import psycopg
 import pytest
 
 from apps.dashboard.live import CHECKS_AT_ONCE
-from tests.stack import free_port, until
 
 PAGES = 400
 WITHIN_S = 60
@@ -16,28 +14,8 @@ WITHIN_S = 60
 
 @pytest.fixture
 def events_port(stack):
-    port = free_port()
-    stack.start("events", [
-        sys.executable, "-m", "granian", "--interface", "asginl", "--host", "127.0.0.1",
-        "--port", str(port), "config.asgi:application",
-    ])  # fmt: skip
-    until(lambda: answers(port), "the event process")
-    yield port
+    yield stack.start_events()
     stack.kill("events")
-
-
-def answers(port):
-    try:
-        return httpx.get(f"http://127.0.0.1:{port}/health/live", timeout=2).status_code == 200
-    except httpx.HTTPError:
-        return False
-
-
-@pytest.fixture
-def cookie(stack):
-    link = next(w for w in stack.manage("login_link").split() if "/login/" in w)
-    answer = httpx.get(f"{stack.url}/login/{link.rsplit('/', 1)[1]}")
-    return f"lastgood_session={answer.cookies['lastgood_session']}"
 
 
 def connections(stack):
@@ -55,8 +33,8 @@ async def opened(port, cookie):
     return await asyncio.wait_for(reader.readuntil(b"\n\n"), WITHIN_S), writer
 
 
-def test_pages_that_open_at_once(stack, events_port, cookie):
-    before = connections(stack)
+def test_pages_that_open_at_once(stack, events_port):
+    cookie, before = stack.cookie(), connections(stack)
 
     async def all_of_them():
         pages = await asyncio.gather(*(opened(events_port, cookie) for _ in range(PAGES)))

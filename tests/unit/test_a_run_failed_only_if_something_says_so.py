@@ -2,7 +2,7 @@
 
 import pytest
 
-from apps.runs.domain.state import NO_CONTACT_S, run_state
+from apps.runs.domain.state import NO_CONTACT_S, STALE_S, run_state, stale_after_s
 
 
 @pytest.mark.parametrize(
@@ -20,3 +20,10 @@ from apps.runs.domain.state import NO_CONTACT_S, run_state
 def test_the_state_follows_from_facts(exit_code, failed, age_s, state):
     found = run_state(exit_code=exit_code, failed=failed, last_contact_age_s=age_s)
     assert found == state
+
+
+@pytest.mark.parametrize(
+    ("usual_gap_s", "after_s"), [(None, STALE_S), (0.5, 10.0), (20.0, 60.0), (600.0, 1_800.0)]
+)
+def test_what_is_shown_is_old_after_a_few_usual_gaps(usual_gap_s, after_s):
+    assert stale_after_s(usual_gap_s) == after_s

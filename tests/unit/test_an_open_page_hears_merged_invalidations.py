@@ -56,7 +56,24 @@ def test_a_quiet_stream_still_beats(monkeypatch):
         await anext(stream)
         return await anext(stream)
 
-    assert asyncio.run(second()) == b": still here\n\n"
+    assert asyncio.run(second()) == b"event: beat\ndata: {}\n\n"
+
+
+def test_a_message_without_a_step_leaves_the_step_that_is_known():
+    page = listener()
+    page.add({"run": "a", "step": 7, "what": ["metrics"]})
+    page.add({"run": "a", "step": None, "what": ["incidents"]})
+    assert page.take() == [{"run": "a", "step": 7, "what": ["incidents", "metrics"]}]
+
+
+def test_who_subscribes_again_may_have_missed_anything():
+    hub, one, every = live.Hub(), listener("a"), listener()
+    hub.listeners = {one, every}
+    hub._heard({"type": "subscribe"})
+    assert (one.take(), every.take()) == ([], [])
+    hub._heard({"type": "subscribe"})
+    assert one.take() == [{"run": "a", "step": None, "what": ["everything"]}]
+    assert every.take() == [{"run": "*", "step": None, "what": ["everything"]}]
 
 
 @pytest.mark.parametrize(

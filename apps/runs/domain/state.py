@@ -7,6 +7,16 @@ from apps.runs.domain.contact import DEFAULT_POLICY
 NO_CONTACT_S = DEFAULT_POLICY.unlearned_s
 """After this long without a word a run shows "no contact" whose usual silence is not known."""
 
+STALE_GAPS = 3.0
+STALE_S = 60.0
+"""A page calls its data old after so many usual gaps; after so long where none is known."""
+
+
+def stale_after_s(usual_gap_s: float | None) -> float:
+    """After how long without a word what is shown of a run is marked as old. Far below the silence
+    that is news, and says nothing about the run: 10 s at least, as a page hears a little late."""
+    return STALE_S if usual_gap_s is None else max(10.0, STALE_GAPS * usual_gap_s)
+
 
 def run_state(
     *,

@@ -21,6 +21,7 @@ NAMES = (
     "detect",
     "growth",
     "ingest",
+    "live",
     "logs",
     "spikes",
     "triage",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import select
 import shlex
 import subprocess
 import sys
@@ -20,6 +22,8 @@ from workers.cli.bundle import bundle
 
 PYTHON = ROOT / ".venv-frameworks" / "bin" / "python"
 REQUIRED = "LASTGOOD_REQUIRE_FRAMEWORKS"
+START_S = 300
+"""How long a start may take, with the loading of the frameworks before the first one."""
 
 
 def pytest_collection_modifyitems(items):
@@ -47,6 +51,32 @@ class Form(HTMLParser):
             self.fields[str(given["name"])] = given.get("value") or ""
 
 
+class Forks:
+    """The process that starts the toys (forks.py)."""
+
+    def __init__(self, out: Path) -> None:
+        self._out = out
+        self._process = subprocess.Popen(
+            [str(PYTHON), str(Path(__file__).with_name("forks.py"))],
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0,
+        )  # fmt: skip
+
+    def run(self, script: str, arguments: list[str], env: dict[str, str]) -> tuple[int, str]:
+        """Exit status of a start, and what it printed."""
+        asked = {"script": script, "arguments": arguments, "env": env, "out": str(self._out)}
+        assert self._process.stdin and self._process.stdout
+        self._process.stdin.write(json.dumps(asked).encode() + b"\n")
+        assert select.select([self._process.stdout], [], [], START_S)[0], "the start hangs"
+        status = int(self._process.stdout.readline())
+        return status, self._out.read_text(errors="replace")
+
+    def close(self) -> None:
+        """Ends it."""
+        self._process.kill()
+        self._process.communicate()
+
+
 @dataclass
 class Cluster:
     """A run of one node: starts its training, sends what it leaves behind, obeys its orders."""
@@ -55,19 +85,20 @@ class Cluster:
     run: str
     folder: Path
     client: Path
+    forks: Forks
     script: str
     says: list[str] = field(default_factory=list)
 
     def train(self, *arguments: str, until_step: int, **env: str) -> int:
         """Runs the toy until it is killed; the step it began after."""
-        done = subprocess.run(
-            [str(PYTHON), str(Path(__file__).with_name(self.script)), *arguments],
-            env={**os.environ, "TOY_DIES_AFTER": str(until_step), **env},
-            capture_output=True, text=True, check=False, timeout=180,
-        )  # fmt: skip
-        assert done.returncode == 9, done.stderr
-        found = re.search(r"begins after step (\d+)", done.stdout)
-        assert found, done.stdout + done.stderr
+        status, said = self.forks.run(
+            self.script,
+            list(arguments),
+            {**os.environ, "OMP_NUM_THREADS": "1", "TOY_DIES_AFTER": str(until_step), **env},
+        )
+        assert status == 9, said
+        found = re.search(r"begins after step (\d+)", said)
+        assert found, said
         return int(found[1])
 
     def send(self, *sources: str) -> None:
@@ -125,3 +156,11 @@ def client(tmp_path_factory):
     made = tmp_path_factory.mktemp("client") / "lastgood"
     bundle(made)
     return made
+
+
+@pytest.fixture(scope="module")
+def forks(tmp_path_factory):
+    """What starts the toys."""
+    running = Forks(tmp_path_factory.mktemp("forks") / "said")
+    yield running
+    running.close()

@@ -13,10 +13,10 @@ from tests.frameworks.conftest import Cluster
 
 pytestmark = pytest.mark.frameworks
 
-BREAKS_AT, DIES_AT = 460, 500
-UNTIL = 540
+BREAKS_AT, DIES_AT = 260, 300
+UNTIL = 340
 """Far enough past the break for a verdict; the newest checkpoint by then is SAVED."""
-SAVED = 520
+SAVED = 320
 LATER_NS = 600 * 10**9
 
 
@@ -36,9 +36,9 @@ def rolled_back(cluster):
     return order
 
 
-def test_hugging_face_trainer(stack, client, tmp_path):
+def test_hugging_face_trainer(stack, client, forks, tmp_path):
     old = tmp_path / "out"
-    cluster = Cluster(stack, "hf-toy", tmp_path, client, "hf_toy.py")
+    cluster = Cluster(stack, "hf-toy", tmp_path, client, forks, "hf_toy.py")
     cluster.train("--output_dir", str(old), until_step=DIES_AT, TOY_BREAKS_AT=str(BREAKS_AT),
                   TOY_KEEPS="20")  # fmt: skip
     cluster.send("--trainer-state", str(old))
@@ -59,10 +59,10 @@ def test_hugging_face_trainer(stack, client, tmp_path):
     assert snapshot(old) == before
 
 
-def test_a_loop_with_distributed_checkpoints(stack, client, tmp_path):
+def test_a_loop_with_distributed_checkpoints(stack, client, forks, tmp_path):
     old, tell = tmp_path / "ckpt", tmp_path / "tell"
     tell.mkdir()
-    cluster = Cluster(stack, "dcp-toy", tmp_path, client, "dcp_toy.py")
+    cluster = Cluster(stack, "dcp-toy", tmp_path, client, forks, "dcp_toy.py")
     shifts = itertools.count(0, LATER_NS)
 
     def train(until_step, **env):

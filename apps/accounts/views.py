@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth import login
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.encoding import iri_to_uri
+from django.utils.http import url_has_allowed_host_and_scheme
 
 from apps.accounts import services, throttle
 from apps.core.clock import now_ns
 from apps.core.http import client_address
 
+_ASKED = "lastgood_asked"
+"""Cookie of the sign-in page alone: the page a stranger asked for, for a link opened after it."""
+_ASKED_KEPT_S = 3600
+
 
 def login_by_link(request: HttpRequest, secret: str) -> HttpResponse:
-    """Logs in with an unused link and goes to the run list; else says what to do.
+    """Logs in with an unused link and goes to the page that was asked for before, else to the run
+    list; a link that does not work says what to do.
 
     A link is a GET by nature. HEAD and prefetch do not use it up.
     """
@@ -27,13 +35,32 @@ def login_by_link(request: HttpRequest, secret: str) -> HttpResponse:
     if user is None:
         return render(request, "accounts/link_used.html", status=410)
     login(request, user, backend="django.contrib.auth.backends.ModelBackend")
-    return redirect("/")
+    asked = request.COOKIES.get(_ASKED, "")
+    own = url_has_allowed_host_and_scheme(asked, {request.get_host()}, request.is_secure())
+    answer = redirect(asked if own else "/")
+    answer.delete_cookie(_ASKED, path=settings.LOGIN_URL)
+    return answer
 
 
 class SignIn(LoginView):
     """Name and password, a bounded number of times; each try leaves a line in the audit trail."""
 
     template_name = "accounts/login.html"
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """The form. The page that was asked for is kept for whoever signs in by a link instead."""
+        answer = super().get(request, *args, **kwargs)
+        if asked := self.get_redirect_url():
+            answer.set_cookie(
+                _ASKED,
+                iri_to_uri(asked),
+                max_age=_ASKED_KEPT_S,
+                path=settings.LOGIN_URL,
+                secure=settings.SESSION_COOKIE_SECURE,
+                httponly=True,
+                samesite="Lax",
+            )
+        return answer
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """429 with Retry-After for a try too many, whatever the password."""

@@ -134,7 +134,8 @@ class SecurityHeaders:
         response.headers.setdefault(
             "Content-Security-Policy",
             "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; "
-            f"form-action 'self'; frame-ancestors 'none'; connect-src {connect}",
+            "form-action 'self'; frame-ancestors 'none'; manifest-src 'self'; worker-src 'none'; "
+            f"connect-src {connect}",
         )
         response.headers.setdefault("Permissions-Policy", "camera=(), microphone=()")
         page = response.headers.get("Content-Type", "").startswith("text/html")

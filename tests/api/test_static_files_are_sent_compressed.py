@@ -27,3 +27,8 @@ def test_who_has_the_file_gets_no_body(client):
         "If-None-Match": client.get("/static/js/deck.js", headers=gzip_too)["ETag"],
     }
     assert client.get("/static/js/deck.js", headers=headers).status_code == 304
+
+
+def test_what_a_phone_installs_is_sent_as_what_it_is(client):
+    answer = client.head("/static/manifest.webmanifest")
+    assert answer["Content-Type"] == "application/manifest+json"

@@ -20,6 +20,22 @@ REQUIRED = os.environ.get("LASTGOOD_REQUIRE_BROWSER") == "1"
 MISSING = "no chromium on this machine (apt-get install chromium)"
 PASSWORD = "a long enough password"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+PHONE = {"viewport": {"width": 360, "height": 780}, "has_touch": True}
+FIRST = "test_a_new_user_gets_from_the_first_row_to_recovered"
+"""The walk that needs the site empty."""
+
+
+def pytest_collection_modifyitems(items):
+    """The walk of a new user is the first of the browser tests: they share a site."""
+    places = [at for at, item in enumerate(items) if item.path.parent == Path(__file__).parent]
+    walks = sorted((items[at] for at in places), key=lambda item: item.path.stem != FIRST)
+    for at, item in zip(places, walks, strict=True):
+        items[at] = item
+
+
+def fits(page: object) -> bool:
+    """Whether nothing is wider than the screen."""
+    return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
 
 
 @pytest.fixture(scope="package")
@@ -131,12 +147,15 @@ class Page:
 
 @pytest.fixture
 def visit(site, chromium, session):
-    """visit(**context) gives a logged-in Page; each must end without a complaint."""
+    """visit(**context) gives a logged-in Page; each must end without a complaint.
+
+    storage_state=None: of somebody who is not signed in.
+    """
     opened: list[Page] = []
 
     def open_page(**context: object) -> Page:
-        options = {"viewport": {"width": 1440, "height": 900}, **context}
-        made = chromium.new_context(base_url=site.url, storage_state=session, **options)
+        options = {"viewport": {"width": 1440, "height": 900}, "storage_state": session, **context}
+        made = chromium.new_context(base_url=site.url, **options)
         opened.append(Page(made))
         return opened[-1]
 

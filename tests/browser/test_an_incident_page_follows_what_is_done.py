@@ -1,4 +1,9 @@
+import re
+
 import httpx
+from playwright.sync_api import expect
+
+from tests.browser.conftest import PASSWORD
 
 
 def test_an_acknowledgement_elsewhere_shows_and_the_charts_stay(visit, site, exploded):
@@ -30,3 +35,13 @@ def test_forms_open_by_key_and_by_the_link_of_a_message(visit, exploded):
     page.wait_for_selector("#story-head:has-text('known')")
     page.locator("button", has_text="End the silence").click()
     page.wait_for_selector("#story-head:not(:has-text('Silenced'))")
+
+
+def test_the_link_of_a_mail_leads_through_the_sign_in_page_to_its_form(visit, exploded):
+    page = visit(storage_state=None).page
+    page.goto(f"/incidents/{exploded['id']}/#silence-why")
+    page.fill("#id_username", "ada")
+    page.fill("#id_password", PASSWORD)
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(rf"/incidents/{exploded['id']}/(\?.*)?#silence-why$"))
+    page.wait_for_selector("#silence-why:focus")

@@ -1,10 +1,12 @@
 """The heatmap's choices, and the page of metric names."""
 
 import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import PHONE, fits
 
 NAMES = "/projects/{project}/names/?run=lrbump"
 MAP = "document.querySelector('[data-deck]').deck.data.heatmap"
-PHONE = {"viewport": {"width": 390, "height": 844}}
 
 
 @pytest.fixture
@@ -25,6 +27,21 @@ def test_another_statistic_and_a_layer_are_chosen_by_keyboard(visit, exploded):
     page.reload()
     page.wait_for_selector("[data-heatmap]:not([hidden])")
     assert page.get_by_label("Statistic of the layers").input_value() == "update_ratio"
+
+
+def test_layers_are_followed_down_to_five_lines_and_to_their_table(visit, exploded):
+    page = visit().open_deck("/runs/lrbump/")
+    picker = page.get_by_label("Draw a row as a line")
+    for layer in range(6):
+        picker.select_option(f"layer {layer}")
+    expect(page.locator("[data-lines] .chip")).to_have_count(5)
+    chart = page.locator("[data-chart=layers]")
+    chart.scroll_into_view_if_needed()
+    expect(chart.locator(".scatterlayer .trace")).to_have_count(5)
+    assert "layer+0" not in page.url and "layer+5" in page.url
+    page.locator("[data-layers-table]").click()
+    page.wait_for_url("**/layers/?statistic=grad_norm**")
+    expect(page.locator("tbody tr")).to_have_count(14)
 
 
 def test_the_earliest_signal_is_said_in_words(visit, exploded):
@@ -50,7 +67,7 @@ def test_a_name_is_corrected_and_corrected_back(visit, names, javascript):
     field = page.get_by_label("Evaluation loss", exact=True)
     field.fill("train/lr")
     page.get_by_role("button", name="Save").click()
-    assert page.locator(".messages").inner_text().strip().startswith("The names are saved.")
+    expect(page.locator(".messages[role=status]")).to_contain_text("The names are saved.")
     assert field.input_value() == "train/lr"
     field.fill("")
     page.get_by_role("button", name="Save").click()
@@ -67,4 +84,4 @@ def test_the_layers_are_there_without_javascript(visit, exploded):
 def test_nothing_is_wider_than_a_phone(visit, names, path):
     page = visit(**PHONE).page
     page.goto(names if path == "names" else path)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert fits(page)

@@ -1,4 +1,5 @@
 import pytest
+from playwright.sync_api import expect
 
 
 @pytest.fixture
@@ -84,3 +85,56 @@ def test_nothing_that_the_palette_offers_changes_what_others_see(page):
     assert "Actions" in kinds.evaluate_all("all => all.map(one => one.ariaLabel)")
     urls = page.locator("[role=option]").evaluate_all("all => all.map(one => one.dataset.url)")
     assert [url for url in urls if "rollback" in url] == []
+
+
+def tab_to(page, target, key="Tab"):
+    """Tab until the element has the focus."""
+    for _ in range(200):
+        page.keyboard.press(key)
+        if target.evaluate("(node) => node === document.activeElement"):
+            return
+    raise AssertionError(f"no Tab leads to {target}")
+
+
+def enter(page, link):
+    tab_to(page, link)
+    page.keyboard.press("Enter")
+
+
+def test_a_rollback_is_reviewed_without_a_mouse_and_left_again(page, site, exploded):
+    page.keyboard.type("gi")
+    page.wait_for_url("**/incidents/")
+    while page.evaluate("document.activeElement.pathname") != f"/incidents/{exploded['id']}/":
+        page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/incidents/*/")
+    enter(page, page.get_by_role("link", name="Rollback…", exact=True))
+    page.wait_for_selector("[data-drawer]")
+
+    tab_to(page, page.locator("[name=choice]:checked"))
+    page.keyboard.press("ArrowDown")
+    page.wait_for_selector("[data-expected='600']")
+    expect(page.locator("#c-0-600")).to_be_focused()
+    tab_to(page, page.locator("#reason"))
+    page.keyboard.type("only looking")
+    tab_to(page, page.locator("#skip-from"))
+    page.keyboard.type("990")
+    enter(page, page.locator("[data-preview]"))
+    expect(page.locator("#skip-from")).to_have_value("990")
+    expect(page.locator("#reason")).to_have_value("only looking")
+    expect(page.locator("#preview")).to_contain_text("step 600")
+    enter(page, page.get_by_role("button", name="Dry run"))
+    expect(page.locator("#preview")).to_contain_text("step 600")
+
+    enter(page, page.locator("summary", has_text="The exact order"))
+    expect(page.locator("pre.order")).to_contain_text('"CKPT_RESUME_STEP": "600"')
+    tab_to(page, page.locator("#confirm"))
+    page.keyboard.type("600")
+    page.keyboard.press("Enter")
+    crumb = page.locator(".crumbs a").last
+    tab_to(page, crumb, "Shift+Tab")
+    page.keyboard.type("abcefhijklmnoqrsuvwxyzRAX0.[]+-")
+    tab_to(page, crumb, "Shift+Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/incidents/{exploded['id']}/**")
+    assert site.get("runs/lrbump/orders")["items"] == []

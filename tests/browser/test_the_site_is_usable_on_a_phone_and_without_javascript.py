@@ -1,6 +1,8 @@
 import pytest
+from playwright.sync_api import expect
 
-PHONE = {"viewport": {"width": 360, "height": 780}}
+from tests.browser.conftest import PHONE, fits
+
 PLAIN = {"java_script_enabled": False}
 TOP = "(selector) => document.querySelector(selector).getBoundingClientRect().top"
 
@@ -14,14 +16,44 @@ TOP = "(selector) => document.querySelector(selector).getBoundingClientRect().to
 def test_nothing_is_wider_than_a_phone(visit, exploded, path):
     page = visit(**PHONE).page
     page.goto(path.format(id=exploded["id"]))
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert fits(page)
 
 
 def test_on_a_phone_the_decision_comes_before_the_charts(visit, exploded):
     page = visit(**PHONE).open_deck("/runs/lrbump/")
-    order = ["[data-incident]", "#cand", "#susp", ".tiles", "[data-chart=loss]", "#ranks"]
+    order = [
+        "[data-incident]", "[data-incident] .actions", "#cand", "#susp", "[data-chart=loss]",
+        "svg.lanes", "[data-chart=grad]", ".tiles", "#ranks",
+    ]  # fmt: skip
     tops = [page.evaluate(TOP, selector) for selector in order]
     assert tops == sorted(tops)
+
+
+def test_a_rollback_is_reviewed_with_a_thumb(visit, site, exploded):
+    page = visit(**PHONE).page
+    page.goto("/runs/lrbump/")
+    page.locator("[data-incident]").get_by_role("link", name="Rollback…").tap()
+    page.locator("label[for=c-0-600]").tap()
+    page.wait_for_selector("[data-expected='600']")
+    expect(page.locator("#preview")).to_contain_text("step 600")
+    button = page.get_by_role("button", name="Roll back attempt 0 to step 600")
+    button.scroll_into_view_if_needed()
+    place = button.bounding_box()
+    assert place["height"] >= 38 and place["x"] >= 0 and place["x"] + place["width"] <= 360
+    assert fits(page)
+    assert site.get("runs/lrbump/orders")["items"] == []
+
+
+def test_a_phone_may_put_it_on_its_screen(visit, exploded):
+    page = visit(**PHONE).page
+    page.goto("/")
+    chrome = page.context.new_cdp_session(page)
+    manifest = chrome.send("Page.getAppManifest")
+    assert manifest["url"].endswith("/static/manifest.webmanifest")
+    assert manifest["errors"] == []
+    # Windows of tests are private ones, which is the only thing in the way.
+    hindrances = chrome.send("Page.getInstallabilityErrors")["installabilityErrors"]
+    assert {one["errorId"] for one in hindrances} <= {"in-incognito"}
 
 
 def test_without_javascript_a_person_gets_from_the_list_to_the_order_form(visit, exploded):

@@ -113,14 +113,17 @@ def test_the_incidents_end_as_recovered_and_name_the_rank(api, orders):
     assert (suspect["rank"], suspect["node"]) == (5, "gpu-b02")
 
 
-@pytest.mark.parametrize("run", RUNS)
-def test_each_incident_sent_one_opening_and_one_closing_mail(mailbox, orders, run):
+@pytest.mark.parametrize(("run", "step"), RUNS.items())
+def test_each_incident_sent_one_opening_and_one_closing_mail(mailbox, orders, run, step):
     opening, closing = eventually(
         lambda: len(found := mails_about(mailbox, run)) == 2 and found, 30, "two mails"
     )
     assert parts_of(opening) == {"text/plain", "text/html", "image/png"}
     assert len(inline_plots(opening)) == 1
+    assert str(step) in opening.get_body(("plain",)).get_content()
     assert closing["Subject"] == f"Re: {opening['Subject']}"
+    assert closing.get_body(("plain",)).get_content().startswith("RESOLVED after")
+    assert opening["References"] == closing["References"]
 
 
 def test_nothing_was_refused(api, orders):

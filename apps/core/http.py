@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import secrets
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +20,7 @@ from apps.core.database import is_trouble
 from apps.core.plain import plain
 
 DOCS = "/api/v1/docs"
+log = logging.getLogger(__name__)
 
 
 def json_response(value: Any, status: int = 200, **headers: str) -> HttpResponse:
@@ -83,19 +86,25 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """500 without a trace; the log has it. 503 if Postgres is away or not migrated yet."""
+    """500 without a trace: the log has it, and the fault's own mark to find it by. 503 if Postgres
+    is away or not migrated yet."""
     error = sys.exception()
     if isinstance(error, Exception) and is_trouble(error):
         answer = _error(request, 503, "the database does not answer", "try again in a moment")
         answer["Retry-After"] = "5"
         return answer
-    return _error(request, 500, "internal error", "see the server log")
+    fault = secrets.token_hex(4)
+    log.error("fault %s: %r of %s", fault, type(error).__name__, request.path)
+    hint = f"the server log has it as fault {fault}"
+    return _error(request, 500, "internal error", hint, fault=fault)
 
 
-def _error(request: HttpRequest, status: int, words: str, hint: str) -> HttpResponse:
+def _error(
+    request: HttpRequest, status: int, words: str, hint: str, **context: str
+) -> HttpResponse:
     if _wants_json(request):
         return json_error(status, words, where=request.path, hint=hint)
-    return _page(f"{status}.html", status)
+    return _page(f"{status}.html", status, **context)
 
 
 def client_address(request: HttpRequest) -> str:

@@ -1,11 +1,13 @@
 """400, 403, 404, 413, 500, 503: words, a way on, both themes, nothing about the inside."""
 
+import re
+
 import pytest
 from django.contrib.auth.models import User
 from django.db import OperationalError, ProgrammingError
 from django.test import Client
 
-from apps.dashboard import views
+from apps.dashboard import views_search
 
 SECRET = "column secret_of_the_house does not exist"
 
@@ -18,13 +20,13 @@ def site(operator, valkey):
 
 @pytest.fixture
 def fail(monkeypatch):
-    """The run list raises this."""
+    """The page of projects raises this."""
 
     def start(error):
         def rows(*args):
             raise error
 
-        monkeypatch.setattr(views.board, "board", rows)
+        monkeypatch.setattr(views_search.runs, "projects", rows)
 
     return start
 
@@ -83,21 +85,24 @@ def test_nothing_here(site):
     looks_right(site.get("/nowhere/"), 404)
 
 
-def test_a_fault_tells_nothing_of_the_inside(site, fail):
+def test_a_fault_tells_nothing_of_the_inside_but_how_the_log_calls_it(site, fail, caplog):
     fail(RuntimeError(SECRET))
-    assert SECRET not in looks_right(site.get("/"), 500)
+    page = looks_right(site.get("/projects/"), 500)
+    assert SECRET not in page
+    (fault,) = re.findall(r"<code>(\w{8})</code>", page)
+    assert f"fault {fault}: 'RuntimeError' of /projects/" in caplog.text
 
 
 def test_a_database_that_is_away(site, fail):
     fail(OperationalError(SECRET))
-    answer = site.get("/")
+    answer = site.get("/projects/")
     assert SECRET not in looks_right(answer, 503)
     assert answer["Retry-After"] == "5"
 
 
 def test_a_statement_that_is_wrong_is_a_fault(site, fail):
     fail(ProgrammingError(SECRET))
-    looks_right(site.get("/"), 500)
+    looks_right(site.get("/projects/"), 500)
 
 
 def test_a_database_that_is_away_before_anybody_knows_who_asks(site, monkeypatch):

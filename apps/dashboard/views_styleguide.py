@@ -11,15 +11,11 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from apps.core.clock import now_ns
+from apps.core.errors import AppError
 from apps.dashboard.access import may_administer
 
 _SURFACES = ("bg", "panel", "critical-card", "warn-card", "ok-card", "info-card")
 _HUES = ("blue", "vermillion", "green", "purple", "amber", "critical", "grey", "text")
-_MARKS = (
-    {"x": 120, "tone": "ok", "title": "checkpoint of step 600, complete"},
-    {"x": 480, "tone": "warn", "title": "3 warnings"},
-    {"x": 730, "tone": "critical", "title": "onset at step 1,001"},
-)
 _MINUTE_NS = 60_000_000_000
 
 
@@ -43,10 +39,10 @@ def styleguide(request: HttpRequest) -> HttpResponse:
         "hues": _HUES,
         "icons": icons,
         "steps": steps,
-        "marks": _MARKS,
         "states": ("running", "waiting", "no_contact", "failed", "finished", "stopped"),
         "severities": ("page", "warn", "info"),
         "curve": [2.9, 2.4, 2.2, 2.1, 2.05, 2.0, 1.98, 4.6, 3.9, 3.4, 3.2],
+        "refused": AppError('"12x" is no number', where="margin", hint="type a whole number"),
         "old_ns": now_ns() - 4 * _MINUTE_NS,
     }
     return render(request, "dashboard/styleguide.html", context)

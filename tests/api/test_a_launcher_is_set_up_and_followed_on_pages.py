@@ -50,8 +50,8 @@ def test_an_administrator_sets_a_launcher_and_it_is_audited(operator, incident):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"job": ""}, "Job: the name of a job"),
-        ({"script": "/etc/passwd"}, "Script: /etc/passwd may not be submitted"),
+        ({"job": ""}, "job: the name of a job"),
+        ({"script": "/etc/passwd"}, "script: /etc/passwd may not be submitted"),
         ({"version": "7"}, "changed this launcher meanwhile"),
     ],
 )

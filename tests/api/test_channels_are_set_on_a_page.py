@@ -56,11 +56,11 @@ def test_a_made_signing_secret_is_shown_once(operator):
 @pytest.mark.parametrize(
     ("kind", "fields", "said"),
     [
-        ("slack", {"name": ""}, "Name: a channel needs a name"),
-        ("slack", {"address": "ftp://x"}, "Address: this is no http or https address"),
-        ("pagerduty", {"secret": "short"}, "Secret: the integration key"),
-        ("email", {"address": "a, b"}, "Address: this is no mail address"),
-        ("ntfy", {"address": "https://ntfy.example.org/"}, "Address: the address of ntfy"),
+        ("slack", {"name": ""}, "name: a channel needs a name"),
+        ("slack", {"address": "ftp://x"}, "address: this is no http or https address"),
+        ("pagerduty", {"secret": "short"}, "secret: the integration key"),
+        ("email", {"address": "a, b"}, "address: this is no mail address"),
+        ("ntfy", {"address": "https://ntfy.example.org/"}, "address: the address of ntfy"),
     ],
 )
 def test_a_mistake_is_said_beside_what_was_entered(operator, kind, fields, said):

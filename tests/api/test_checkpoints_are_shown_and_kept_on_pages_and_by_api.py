@@ -92,8 +92,8 @@ def test_a_person_pins_names_and_lets_go(operator, looked_at):
 @pytest.mark.parametrize(
     ("form", "told"),
     [
-        ({"act": "pin", "reason": " "}, "The reason is missing"),
-        ({"act": "tag", "name": "x" * 101}, "The name is too long"),
+        ({"act": "pin", "reason": " "}, "the reason is missing"),
+        ({"act": "tag", "name": "x" * 101}, "the name is too long"),
         ({"act": "explode"}, "&quot;explode&quot; is nothing to do with a checkpoint"),
     ],
 )

@@ -150,7 +150,7 @@ def test_a_form_without_a_reason_keeps_what_was_typed(operator, fleet):
     answer = operator.post("/nodes/gpu-b02/state/", form)
     assert answer.status_code == 422
     text = answer.content.decode()
-    assert "A reason is missing" in text
+    assert "a reason is missing" in text
     assert 'value="gpu-s01"' in text
     assert '<option value="replaced" selected>' in text
 

@@ -65,11 +65,11 @@ def test_the_link_is_shown_once_and_lies_nowhere(operator):
 @pytest.mark.parametrize(
     ("form", "said"),
     [
-        ({"name": "ADA"}, "Name: somebody has this name already"),
-        ({"name": "two words"}, "Name: this is no name"),
-        ({"name": "x" * 151}, "Name: this name is too long"),
-        ({"mail": "nowhere"}, "Mail: this is no mail address"),
-        ({"role": "root"}, "Role: this is no role"),
+        ({"name": "ADA"}, "name: somebody has this name already"),
+        ({"name": "two words"}, "name: this is no name"),
+        ({"name": "x" * 151}, "name: this name is too long"),
+        ({"mail": "nowhere"}, "mail: this is no mail address"),
+        ({"role": "root"}, "role: this is no role"),
     ],
 )
 def test_a_mistake_is_said_beside_what_was_entered(operator, form, said):

@@ -58,11 +58,11 @@ def test_a_rule_is_added_tried_and_counted(operator, incident):
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"name": " "}, "Name: a rule needs a name"),
-        ({"severities": "info"}, "Severities: a rule names the severities it sends"),
-        ({"everybody": ""}, "Channels: a rule leads somewhere"),
-        ({"channels": "77"}, "Channels: there is no channel 77"),
-        ({"kinds": "<b>"}, "Kinds: these are no kinds of incidents"),
+        ({"name": " "}, "name: a rule needs a name"),
+        ({"severities": "info"}, "severities: a rule names the severities it sends"),
+        ({"everybody": ""}, "channels: a rule leads somewhere"),
+        ({"channels": "77"}, "channels: there is no channel 77"),
+        ({"kinds": "<b>"}, "kinds: these are no kinds of incidents"),
     ],
 )
 def test_a_rule_that_says_nothing_is_refused(operator, fields, said):

@@ -52,8 +52,8 @@ def test_one_for_wandb_has_its_form(operator):
         ({"name": ""}, "a token needs a name"),
         ({"scope": []}, "unknown scope (none)"),
         ({"scope": ["root"]}, "unknown scope root"),
-        ({"days": "0"}, "Ends: this is no number of days"),
-        ({"days": "99999"}, "Ends: this is no number of days"),
+        ({"days": "0"}, "ends: this is no number of days"),
+        ({"days": "99999"}, "ends: this is no number of days"),
     ],
 )
 def test_a_mistake_makes_no_token(operator, form, said):

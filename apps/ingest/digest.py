@@ -26,11 +26,9 @@ from apps.ingest.lines.columns import join as join_lines
 from apps.ingest.lines.parse import parse as parse_lines
 from apps.ingest.lines.write import write_entries
 from apps.ingest.logs import write as log_bodies
-from apps.ingest.logs.parse import parse as parse_logs
 from apps.ingest.metrics.parse import parse as parse_metrics
 from apps.ingest.nodes.parse import parse as parse_nodes
-from apps.ingest.packed import write as parcels
-from apps.ingest.packed.parse import parse as parse_packed
+from apps.ingest.packed.write import write_packed
 from apps.ingest.rows.parse import parse_body as open_rows
 from apps.ingest.rows.write import write_rows
 from apps.ingest.tensorboard.parse import parse_body as open_events
@@ -62,8 +60,9 @@ class Digested:
 class Protocol:
     """parse: (body, envelope) -> batch, pure. write: (envelope, batch) -> Written.
 
-    join: (batch, the next one of the same sender) -> both as one, or None. numbered: what bodies
-    hold has numbers, so that writing a part of it again does no harm.
+    A batch may be a body that write() reads. join: (batch, the next one of the same sender) -> both
+    as one, or None. numbered: what bodies hold has numbers, so that writing a part of it again does
+    no harm.
     """
 
     parse: Callable[[bytes, Envelope], Any]
@@ -78,15 +77,15 @@ class _WrittenBefore(AppError):
 
 PROTOCOLS: dict[str, Protocol] = {
     "logs": Protocol(
-        lambda body, env: log_bodies.as_received(env, parse_logs(body)),
+        lambda body, env: log_bodies.as_received(env, body),
         log_bodies.write_logs,
         log_bodies.join,
         numbered=False,
     ),
     "packed": Protocol(
-        lambda body, env: parcels.as_received(env, parse_packed(body)),
-        parcels.write_packed,
-        parcels.join,
+        lambda body, env: log_bodies.as_received(env, body),
+        write_packed,
+        log_bodies.join,
         numbered=False,
     ),
     "lines": Protocol(lambda body, _: parse_lines(body), write_entries, join_lines, numbered=False),

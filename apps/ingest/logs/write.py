@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
 
 from apps.core.errors import BadPayload
 from apps.ingest import signalling
 from apps.ingest.checkpoints.said import SpokenOf
 from apps.ingest.envelope import Envelope
-from apps.ingest.logs.parse import LogBatch, Segment
+from apps.ingest.logs.parse import LogBatch, Segment, parse
 from apps.ingest.packed.parse import PackedBatch
 from apps.ingest.writes import Written, add_told, note_ranks
 from apps.logs import store as logs
@@ -27,55 +26,38 @@ from apps.runs.records import Progress
 
 MAX_FILES = 200_000
 """Log files of one run: 16,384 ranks with two files in six attempts."""
-MAX_JOINED_BYTES = 16 << 20
-"""Of raw bodies that are written together. They are held in memory; read they are one by one."""
-
-Batch = TypeVar("Batch", LogBatch, PackedBatch)
+MAX_JOINED_BYTES = 8 << 20
+"""Of bodies, inflated, that are written together."""
 
 
 @dataclass(frozen=True, slots=True)
-class Received(Generic[Batch]):
-    """One body as it came. raw_bytes: of the files."""
+class Received:
+    """One body, not yet read: of those that are written together one at a time is in memory."""
 
     batch_id: str
     received_ns: int
-    batch: Batch
-    raw_bytes: int
+    body: bytes
 
 
-def received(envelope: Envelope, batch: Batch, sizes: Sequence[Segment]) -> list[Received[Batch]]:
-    """A body, to be joined with others. sizes: its segments."""
-    size = sum(segment.bytes for segment in sizes)
-    return [Received(envelope.batch_id, envelope.received_ns, batch, size)]
+def as_received(envelope: Envelope, body: bytes) -> list[Received]:
+    """A body, to be joined with others."""
+    return [Received(envelope.batch_id, envelope.received_ns, body)]
 
 
-def joined(
-    first: Sequence[Received[Batch]], second: Sequence[Received[Batch]], most: int
-) -> list[Received[Batch]] | None:
-    """Both, if they are not more than `most` bytes of files."""
-    both = list(first) + list(second)
-    return both if sum(one.raw_bytes for one in both) <= most else None
+def join(first: Sequence[Received], second: Sequence[Received]) -> list[Received] | None:
+    """Bodies of one sender that are written together."""
+    both = [*first, *second]
+    return both if sum(len(one.body) for one in both) <= MAX_JOINED_BYTES else None
 
 
-def as_received(envelope: Envelope, batch: LogBatch) -> list[Received[LogBatch]]:
-    """A raw body, to be joined with others."""
-    return received(envelope, batch, [segment for segment, _ in batch.segments])
-
-
-def join(
-    first: Sequence[Received[LogBatch]], second: Sequence[Received[LogBatch]]
-) -> list[Received[LogBatch]] | None:
-    """Raw bodies of one sender that are written together."""
-    return joined(first, second, MAX_JOINED_BYTES)
-
-
-def write_logs(envelope: Envelope, bodies: Sequence[Received[LogBatch]]) -> Written:
+def write_logs(envelope: Envelope, bodies: Sequence[Received]) -> Written:
     """Segments of nodes' files: lines, per-rank values, placements."""
     taken = RunLogs(envelope.run_id)
     for body in bodies:
-        segments = [segment for segment, _ in body.batch.segments]
-        attempt = taken.attempt_of(body, segments)
-        attempt.take(body, attempt.read(body.batch))
+        batch = parse(body.body)
+        segments = [segment for segment, _ in batch.segments]
+        attempt = taken.attempt_of(body, batch, segments)
+        attempt.take(body, batch.node, attempt.read(batch))
     return taken.written()
 
 
@@ -88,25 +70,22 @@ class RunLogs:
         self._settled: dict[int | None, int] = {}
 
     def attempt_of(
-        self, body: Received[LogBatch] | Received[PackedBatch], segments: Sequence[Segment]
+        self, body: Received, batch: LogBatch | PackedBatch, segments: Sequence[Segment]
     ) -> AttemptLogs:
         """The attempt that segments of one node are of."""
-        said = body.batch.attempt
-        number = self._settled.get(said)
+        number = self._settled.get(batch.attempt)
         if number is None:
-            number = self._settle(body, segments)
+            seen = [segment.seen_ns for segment in segments]
+            at_ns = min(seen, default=body.received_ns - batch.time_shift_ns)
+            number = self._settle(batch.attempt, at_ns + batch.time_shift_ns)
         if number not in self._attempts:
             self._attempts[number] = AttemptLogs(self._run_id, number)
         return self._attempts[number]
 
-    def _settle(
-        self, body: Received[LogBatch] | Received[PackedBatch], segments: Sequence[Segment]
-    ) -> int:
-        batch, seen = body.batch, [segment.seen_ns for segment in segments]
-        at_ns = min(seen, default=body.received_ns - batch.time_shift_ns) + batch.time_shift_ns
-        found = runs.settle_attempt(self._run_id, batch.attempt, at_ns)
-        if found.continued_by is None and batch.attempt in (None, found.number):
-            self._settled[batch.attempt] = found.number  # whenever a batch of it begins
+    def _settle(self, said: int | None, at_ns: int) -> int:
+        found = runs.settle_attempt(self._run_id, said, at_ns)
+        if found.continued_by is None and said in (None, found.number):
+            self._settled[said] = found.number  # whenever a batch of it begins
         return found.number
 
     def written(self) -> Written:
@@ -158,12 +137,12 @@ class AttemptLogs:
 
     def take(
         self,
-        body: Received[LogBatch] | Received[PackedBatch],
+        body: Received,
+        node: str | None,
         parsed: Sequence[ParsedSegment],
         packed: logs.PackedLines | None = None,
     ) -> None:
         """Segments that were read, here or by their agent: lines, per-rank values, placements."""
-        node = body.batch.node
         self._bodies += 1
         parsed = signalling.with_signals(parsed, self._patterns)
         self._lines.take(node, parsed, batch_id=body.batch_id, packed=packed)

@@ -6,8 +6,8 @@ import zlib
 from collections.abc import Sequence
 
 from apps.ingest.envelope import Envelope
-from apps.ingest.logs.write import AttemptLogs, Received, RunLogs, joined, received
-from apps.ingest.packed.parse import PackedBatch
+from apps.ingest.logs.write import AttemptLogs, Received, RunLogs
+from apps.ingest.packed.parse import PackedBatch, parse
 from apps.ingest.writes import Written
 from apps.logs.domain.parcel.reader import reader_number
 from apps.logs.domain.reading.segments import ParsedSegment
@@ -15,23 +15,9 @@ from apps.logs.store import PackedLines
 
 CHECKED = 64
 """Of so many parcels one is put together again and compared with the checksums of its bytes."""
-MAX_JOINED_BYTES = 48 << 20
-"""Of files whose parcels are written together. An opened one takes a byte of memory for each."""
 
 
-def as_received(envelope: Envelope, batch: PackedBatch) -> list[Received[PackedBatch]]:
-    """A parcel, to be joined with others."""
-    return received(envelope, batch, batch.segments)
-
-
-def join(
-    first: Sequence[Received[PackedBatch]], second: Sequence[Received[PackedBatch]]
-) -> list[Received[PackedBatch]] | None:
-    """Parcels of one sender that are written together."""
-    return joined(first, second, MAX_JOINED_BYTES)
-
-
-def write_packed(envelope: Envelope, parcels: Sequence[Received[PackedBatch]]) -> Written:
+def write_packed(envelope: Envelope, parcels: Sequence[Received]) -> Written:
     """Lines that their agents have read.
 
     They are read again from their bytes if the reader is not ours, or if it did not know what the
@@ -39,17 +25,18 @@ def write_packed(envelope: Envelope, parcels: Sequence[Received[PackedBatch]]) -
     """
     taken = RunLogs(envelope.run_id)
     for parcel in parcels:
-        batch = parcel.batch
+        batch = parse(parcel.body)
         if zlib.crc32(parcel.batch_id.encode()) % CHECKED == 0:
             batch.unread()
-        attempt = taken.attempt_of(parcel, batch.segments)
+        attempt = taken.attempt_of(parcel, batch, batch.segments)
         parsed = _read_by_agent(attempt, batch)
         if parsed is None:
-            attempt.take(parcel, attempt.read(batch.unread()))
+            attempt.take(parcel, batch.node, attempt.read(batch.unread()))
             attempt.count("parcels_read_again")
         else:
             opened = batch.opened
-            attempt.take(parcel, parsed, PackedLines(opened.lines, opened.template, batch.chunk))
+            packed = PackedLines(opened.lines, opened.template, batch.chunk)
+            attempt.take(parcel, batch.node, parsed, packed)
     return taken.written()
 
 

@@ -52,6 +52,8 @@ TABLE: tuple[Setting, ...] = (
     ),
     Setting("ALLOWED_HOSTS", "str", "127.0.0.1,localhost,[::1]", "Host names the site answers to."),
     Setting("TRUSTED_PROXIES", "int", "0", "Proxies before web that append to X-Forwarded-For."),
+    Setting("SESSION_DAYS", "int", "14", "Days from a sign-in to the next one; 0: ten years."),
+    Setting("SESSION_IDLE_HOURS", "int", "72", "Hours without an open page to that; 0: any."),
     Setting("INGEST_ACK", "always|everysec|commit", "always", "What an ingest answer waits for."),
     Setting("INGEST_MAX_BODY_BYTES", "int", "16777216", "Largest compressed ingest body."),
     Setting("INGEST_MAX_INFLATED_BYTES", "int", "67108864", "Largest body after inflating."),

@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
+from django.conf import settings
+from django.contrib.auth import logout
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
+
+from apps.accounts.sessions import is_over
 
 OPEN = ("/health/", "/ready", "/login/", "/static/", "/sdk/otel/", "/alerts/leave/")
 """Paths anybody may open."""
 CHECKED = ("/api/", "/graphql", "/files/", "/loki/", "/v1/", "/otlp/")
 """Below these each view checks its token, session or signed address itself."""
+
+
+class SessionLife:
+    """Signs people out whose session has lasted or rested for too long. An open page is no rest: it
+    asks for news."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        asks = settings.SESSION_COOKIE_NAME in request.COOKIES
+        if asks and not request.path.startswith(OPEN) and self._is_over(request):
+            logout(request)
+        return self.get_response(request)
+
+    @staticmethod
+    def _is_over(request: HttpRequest) -> bool:
+        return request.user.is_authenticated and is_over(request.session, int(time.time()))
 
 
 class LoginRequired:

@@ -166,6 +166,11 @@ def note_login(user: User, address: str) -> None:
     audit(person or SYSTEM, "login.by_password", what, after={"address": address})
 
 
+def note_password(user: User) -> None:
+    """Somebody has set a password of their own; in the transaction that sets it."""
+    audit(actor_of(user) or SYSTEM, "password.set", f"user {user.get_username()}")
+
+
 def note_refused_login(address: str, reason: str) -> None:
     """A try to sign in with a password failed. What was typed is not kept: people type passwords
     where their name belongs."""

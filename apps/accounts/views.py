@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from django.conf import settings
@@ -14,7 +15,7 @@ from django.shortcuts import redirect, render
 from django.utils.encoding import iri_to_uri
 from django.utils.http import url_has_allowed_host_and_scheme
 
-from apps.accounts import services, throttle
+from apps.accounts import services, sessions, throttle
 from apps.core.clock import now_ns
 from apps.core.http import client_address
 
@@ -35,10 +36,19 @@ def login_by_link(request: HttpRequest, secret: str) -> HttpResponse:
     if user is None:
         return render(request, "accounts/link_used.html", status=410)
     login(request, user, backend="django.contrib.auth.backends.ModelBackend")
+    sessions.begin(request.session, int(time.time()), by_link=True)
     asked = request.COOKIES.get(_ASKED, "")
     own = url_has_allowed_host_and_scheme(asked, {request.get_host()}, request.is_secure())
     answer = redirect(asked if own else "/")
     answer.delete_cookie(_ASKED, path=settings.LOGIN_URL)
+    return answer
+
+
+def too_many(request: HttpRequest, wait_s: int) -> HttpResponse:
+    """429 with Retry-After, for a password too many."""
+    context = {"wait_minutes": -(-wait_s // 60)}
+    answer = render(request, "accounts/too_many.html", context, status=429)
+    answer["Retry-After"] = str(wait_s)
     return answer
 
 
@@ -69,10 +79,7 @@ class SignIn(LoginView):
             return super().post(request, *args, **kwargs)
         if tried.first:
             services.note_refused_login(client_address(request), "too many tries")
-        context = {"wait_minutes": -(-tried.wait_s // 60)}
-        answer = render(request, "accounts/too_many.html", context, status=429)
-        answer["Retry-After"] = str(tried.wait_s)
-        return answer
+        return too_many(request, tried.wait_s)
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         """Signs in; the line in the audit trail is in the same transaction."""
@@ -80,6 +87,7 @@ class SignIn(LoginView):
         with transaction.atomic():
             answer = super().form_valid(form)
             services.note_login(form.get_user(), address)
+        sessions.begin(self.request.session, int(time.time()), by_link=False)
         throttle.forget(self._name(), address)
         return answer
 

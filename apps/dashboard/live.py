@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import time
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -22,6 +23,7 @@ from django.contrib.auth import get_user
 from django.db import close_old_connections
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 
+from apps.accounts.sessions import is_over
 from apps.core.database import SERVER_TROUBLE
 from apps.core.live import CHANNEL
 
@@ -180,7 +182,8 @@ class Sessions:
 def _is_known(request: HttpRequest) -> bool:
     close_old_connections()
     try:
-        return get_user(request).is_authenticated
+        person = get_user(request)
+        return person.is_authenticated and not is_over(request.session, int(time.time()))
     finally:
         close_old_connections()
 

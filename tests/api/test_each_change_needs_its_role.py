@@ -27,6 +27,7 @@ ROLES = {
         POST /logout/
         POST /runs/<str:key>/pins/
         POST /views/
+        POST /settings/password/
     """,
     "operator": """
         POST /alerts/channels/<int:number>/test/

@@ -53,6 +53,7 @@ PAGES = [
     "/settings/",
     "/settings/members/",
     "/settings/tokens/",
+    "/settings/password/",
     "/help/",
     "/search/?q=boom",
     "/projects/",

@@ -30,6 +30,7 @@ PAGES: Final[Mapping[str, str]] = {
     "members": "/settings/members/",
     "member": "/settings/members/1/",
     "tokens": "/settings/tokens/",
+    "password": "/settings/password/",
     "help": "/help/",
     "flight-deck": "/runs/{run}/",
     "series": "/runs/{run}/series/",

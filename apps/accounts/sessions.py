@@ -1,0 +1,34 @@
+"""What a session remembers of its own age. The rules are in `domain/session.py`."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.contrib.sessions.backends.base import SessionBase
+
+from apps.accounts.domain.session import Life, SessionPolicy, judge
+
+BEGAN, SEEN, BY_LINK = "began_s", "seen_s", "by_link_s"
+FRESH_S = 3_600
+"""How long after a sign-in by link a person may set a password without the one before."""
+
+
+def begin(session: SessionBase, now_s: int, *, by_link: bool) -> None:
+    """Somebody has just signed in."""
+    session[BEGAN] = session[SEEN] = now_s
+    if by_link:
+        session[BY_LINK] = now_s
+
+
+def is_over(session: SessionBase, now_s: int) -> bool:
+    """Whether the session has ended; notes its use if it has not."""
+    policy = SessionPolicy(settings.SESSION_COOKIE_AGE, settings.SESSION_IDLE_S)
+    life = judge(session.get(BEGAN), session.get(SEEN), now_s, policy)
+    if life is Life.NOTE_USE:
+        session[SEEN] = now_s
+    return life is Life.ENDED
+
+
+def is_fresh_by_link(session: SessionBase, now_s: int) -> bool:
+    """Whether a one-time link signed in here a short while ago."""
+    at_s = session.get(BY_LINK)
+    return at_s is not None and now_s - at_s < FRESH_S

@@ -56,6 +56,7 @@ urlpatterns = [
     path("search.json", views_search.data, name="search_data"),
     path("projects/", views_search.projects, name="projects"),
     path("settings/", views_settings.settings, name="settings"),
+    path("settings/projects/", views_project_settings.projects, name="settings_projects"),
     path("settings/members/", views_members.members, name="members"),
     path("settings/members/<int:number>/", views_members.member, name="member"),
     path("settings/members/<int:number>/change/", views_members.change, name="member_change"),

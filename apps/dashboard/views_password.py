@@ -25,7 +25,7 @@ from apps.core.http import client_address
 @require_http_methods(["GET", "HEAD", "POST"])
 def password(request: HttpRequest) -> HttpResponse:
     """The old password is asked for, unless there is none or a one-time link has just signed in."""
-    user = User.objects.get(pk=request.user.pk)
+    user = User.objects.get(username=request.user.get_username())
     asks = user.has_usable_password() and not is_fresh_by_link(request.session, int(time.time()))
     made: type[SetPasswordForm[User]] = PasswordChangeForm if asks else SetPasswordForm
     form = made(user, request.POST or None)

@@ -180,3 +180,12 @@ class Stop(models.Model):
                 name="one_active_stop",
             ),
         ]
+
+
+class ProjectAbout(models.Model):
+    """What a project is for, in words. A project is a name that runs give; "": runs without one."""
+
+    project = models.CharField(max_length=200, primary_key=True)
+    text = models.TextField(blank=True)
+    changed_by = models.CharField(max_length=200)
+    changed_at_ns = models.BigIntegerField()

@@ -140,6 +140,7 @@ ROLES = {
         POST /runs/<str:key>/launcher/
         POST /runs/<str:key>/retention/<int:attempt>/<int:step>/again/
         POST /settings/members/
+        POST /settings/projects/<path:project>/
         POST /settings/members/<int:number>/active/
         POST /settings/members/<int:number>/change/
         POST /settings/members/<int:number>/link/

@@ -60,6 +60,7 @@ PAGES = [
     "/styleguide/",
     "/audit/",
     "/audit/?actor=ada&action=token.&since=2026-01-01&before=7",
+    "/settings/projects/",
     "/settings/projects/-/",
     "/settings/retention/",
     "/links/",

@@ -11,7 +11,7 @@ PARTS = {
     "search_data", "connect_wait", "quarantined_body", "alert_health", "link_matrix", "run_head",
     "run_side", "deck_data", "series_names", "rank_points", "layer_points", "log_lines",
     "log_line", "log_around", "log_news", "log_pulse", "log_matrix", "log_download",
-    "incident_export",
+    "incident_export", "audit_export",
 }  # fmt: skip
 """Data and fragments of pages."""
 NOT_IN_THE_DEMO = {
@@ -24,6 +24,7 @@ FORMS = {
     "checkpoint_mark", "suite_remove", "evaluation_cancel", "retention_keep", "retention_again",
     "planned_remove", "stop_cancel", "hand_over", "hand_over_again", "order_cancel",
     "order_approve", "member_change", "member_link", "member_active", "token_revoke",
+    "run_own", "board_view",
 }  # fmt: skip
 """Addresses that change something and show nothing."""
 

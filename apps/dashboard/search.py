@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 from apps.core.words import whole
 from apps.dashboard.places import RAIL, Address
+from apps.dashboard.settings_places import sections
 from apps.incidents import store as incidents
 from apps.nodes.find_store import find_nodes
 from apps.runs.find_store import find_projects, find_runs
@@ -117,7 +118,12 @@ def _pages(text: str, address: Address) -> list[Hit]:
             url = address(place.page)
             if url is not None and text.lower() in place.word.lower():
                 found.append(Hit(place.word, "", place.icon, url))
-    return found
+    known = {hit.url for hit in found}
+    return found + [
+        Hit(one.word, "settings", one.icon, one.url)
+        for one in sections("", address)
+        if text and text.lower() in one.word.lower() and one.url not in known
+    ]
 
 
 def _actions(text: str, _: Address) -> list[Hit]:

@@ -60,7 +60,7 @@ document.addEventListener("keydown", (event) => {
 
 /* -- rows of tabs and choices that are too long show the one that is chosen */
 
-for (const row of all(".tabs, .seg")) {
+for (const row of all(".tabs, .seg, .sections")) {
   const chosen = row.querySelector("[aria-current='page'], [aria-current='true']");
   if (chosen) row.scrollLeft = chosen.offsetLeft - row.offsetLeft - (row.clientWidth - chosen.offsetWidth) / 2;
 }

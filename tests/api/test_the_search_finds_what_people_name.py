@@ -45,6 +45,10 @@ def test_without_a_text_the_newest_are_offered(operator, incident):
     assert "Incidents" in titles(operator, "", "Pages")
 
 
+def test_sections_of_the_settings_are_found_by_their_words(operator):
+    assert "Members and roles" in titles(operator, "roles", "Pages")
+
+
 def test_a_project_leads_to_its_runs(operator, named):
     (run_id,) = named("r")
     digest([envelope("metrics", metric_body({1: 2.0}), run_id=run_id)])

@@ -109,9 +109,9 @@ class Stack:
     def _web_answers(self) -> bool:
         return _is_live(self.port)
 
-    def start_events(self) -> int:
+    def start_events(self, port: int | None = None) -> int:
         """The event process as in production; its port, once it answers."""
-        port = free_port()
+        port = port or free_port()
         self.start("events", [
             sys.executable, "-m", "granian", "--interface", "asginl", "--host", "127.0.0.1",
             "--port", str(port), "config.asgi:application",

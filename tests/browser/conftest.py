@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 from pathlib import Path
 
-import httpx
 import pytest
 
-from tests.stack import Stack, free_port, until
+from tests.stack import Stack, free_port
 
 CHROMIUM = next(
     (p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None
@@ -60,11 +58,7 @@ def site(chromium, tmp_path_factory):
     try:
         running.start_web()
         running.start_writer()
-        running.env["DJANGO_SETTINGS_MODULE"] = "config.settings_live"
-        argv = ["-m", "granian", "--interface", "asgi", "--host", "127.0.0.1", "--port", str(port)]
-        running.start("events", [sys.executable, *argv, "config.asgi:application"])
-        del running.env["DJANGO_SETTINGS_MODULE"]
-        until(lambda: _answers(f"http://127.0.0.1:{port}/health/live"), "events")
+        running.start_events(port)
         running.manage("shell", "-c", _USER)
         yield running
     finally:
@@ -75,13 +69,6 @@ _USER = (
     "from django.contrib.auth.models import User\n"
     f"User.objects.create_superuser('ada', '', {PASSWORD!r})"
 )
-
-
-def _answers(url: str) -> bool:
-    try:
-        return httpx.get(url, timeout=2).status_code == 200
-    except httpx.HTTPError:
-        return False
 
 
 @pytest.fixture(scope="package")

@@ -1,5 +1,9 @@
+from urllib.parse import urlsplit
+
 import httpx
 import pytest
+
+from tests.stack import until
 
 KEY = "live-run"
 STEP = "Number(document.querySelector('[data-tile=step]').textContent.replaceAll(',', ''))"
@@ -21,8 +25,6 @@ def post(site):
 
 @pytest.fixture
 def page(visit, site, post):
-    from tests.stack import until
-
     post(0, 50)
     until(lambda: site.drained(KEY), "the first rows")
     page = visit().open_deck(f"/runs/{KEY}/")
@@ -59,3 +61,22 @@ def test_a_refresh_never_takes_a_link_from_under_the_pointer(page, post):
     post(150, 170)
     page.wait_for_function(f"() => {STEP} >= 169")
     assert link.evaluate("(node) => node.isConnected && document.activeElement === node")
+
+
+def test_a_page_asks_while_it_cannot_hear_and_hears_again_by_itself(visit, site, post):
+    post(0, 50)
+    until(lambda: site.drained(KEY), "the first rows")
+    visited = visit()
+    page = visited.open_deck(f"/runs/{KEY}/")
+    page.wait_for_selector(".live[data-state=live]")
+    site.kill("events")
+    try:
+        page.wait_for_selector(".live[data-state=polling]")
+        post(200, 220)
+        page.wait_for_function(f"() => {DRAWN} >= 219")
+    finally:
+        site.start_events(urlsplit(site.env["EVENTS_URL"]).port)
+    page.wait_for_selector(".live[data-state=live]")
+    post(220, 230)
+    page.wait_for_function(f"() => {DRAWN} >= 229")
+    visited.complaints[:] = [said for said in visited.complaints if "net::ERR_" not in said]

@@ -9,6 +9,22 @@ PLACE = """(step) => {
     return plot.getBoundingClientRect().left - left + x._offset + x.l2p(step);
   });
 }"""
+FAR_CELLS = """async () => {
+  const { scale } = await import("/static/js/lanes.js");
+  const deck = document.querySelector("[data-deck]").deck;
+  const [canvas, map] = [deck.part("[data-heatmap] canvas"), deck.data.heatmap];
+  const place = scale(deck.data.axis, canvas.clientWidth);
+  const ratio = canvas.width / canvas.clientWidth;
+  const { edges, z } = map.grids[0];
+  const cells = z.flatMap((row, layer) => row.map((value, at) => ({ layer, at, value })))
+    .filter(({ value }) => typeof value === "number").sort((a, b) => a.value - b.value);
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  return [cells[0], cells.at(-1)].map(({ layer, at }) => {
+    const x = Math.floor(place((edges[at] + edges[at + 1]) / 2) * ratio);
+    const y = Math.floor(((layer + 0.5) * canvas.height) / map.layers.length);
+    return [...data.slice(4 * (y * canvas.width + x)).slice(0, 4)];
+  });
+}"""
 MARK = "document.querySelector('.vline.onset').getBoundingClientRect().left"
 
 
@@ -108,6 +124,14 @@ def test_an_address_brings_back_all_that_was_chosen(visit, exploded):
     )
     page.get_by_role("button", name="stop showing layer 5").click()
     page.wait_for_url(lambda address: "layer+2" in address and "layer+5" not in address)
+
+
+def test_cells_far_below_and_above_their_median_are_told_apart_by_hue(deck):
+    deck.wait_for_selector("[data-heatmap]:not([hidden]) canvas")
+    (low_red, _, low_blue, low_ink), (high_red, _, high_blue, high_ink) = deck.evaluate(FAR_CELLS)
+    assert low_blue > low_red
+    assert high_red > high_blue
+    assert (low_ink, high_ink) == (255, 255)
 
 
 def test_a_row_of_layers_becomes_a_line_and_a_chart_a_table(deck):

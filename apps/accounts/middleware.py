@@ -10,7 +10,8 @@ from django.contrib.auth import logout
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 
-from apps.accounts.sessions import is_over
+from apps.accounts import sessions
+from apps.accounts.domain.session import Life
 
 OPEN = ("/health/", "/ready", "/login/", "/static/", "/sdk/otel/", "/alerts/leave/")
 """Paths anybody may open."""
@@ -27,13 +28,17 @@ class SessionLife:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         asks = settings.SESSION_COOKIE_NAME in request.COOKIES
-        if asks and not request.path.startswith(OPEN) and self._is_over(request):
-            logout(request)
+        if asks and not request.path.startswith(OPEN) and request.user.is_authenticated:
+            self._judge(request, int(time.time()))
         return self.get_response(request)
 
     @staticmethod
-    def _is_over(request: HttpRequest) -> bool:
-        return request.user.is_authenticated and is_over(request.session, int(time.time()))
+    def _judge(request: HttpRequest, now_s: int) -> None:
+        life = sessions.life(request.session, now_s)
+        if life is Life.ENDED:
+            logout(request)
+        elif life is Life.NOTE_USE:
+            sessions.note_use(request.session, now_s)
 
 
 class LoginRequired:

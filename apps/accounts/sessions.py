@@ -19,13 +19,15 @@ def begin(session: SessionBase, now_s: int, *, by_link: bool) -> None:
         session[BY_LINK] = now_s
 
 
-def is_over(session: SessionBase, now_s: int) -> bool:
-    """Whether the session has ended; notes its use if it has not."""
+def life(session: SessionBase, now_s: int) -> Life:
+    """Whether the session goes on; changes nothing."""
     policy = SessionPolicy(settings.SESSION_COOKIE_AGE, settings.SESSION_IDLE_S)
-    life = judge(session.get(BEGAN), session.get(SEEN), now_s, policy)
-    if life is Life.NOTE_USE:
-        session[SEEN] = now_s
-    return life is Life.ENDED
+    return judge(session.get(BEGAN), session.get(SEEN), now_s, policy)
+
+
+def note_use(session: SessionBase, now_s: int) -> None:
+    """The session is in use."""
+    session[SEEN] = now_s
 
 
 def is_fresh_by_link(session: SessionBase, now_s: int) -> bool:

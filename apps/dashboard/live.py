@@ -23,7 +23,8 @@ from django.contrib.auth import get_user
 from django.db import close_old_connections
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 
-from apps.accounts.sessions import is_over
+from apps.accounts.domain.session import Life
+from apps.accounts.sessions import life
 from apps.core.database import SERVER_TROUBLE
 from apps.core.live import CHANNEL
 
@@ -183,7 +184,8 @@ def _is_known(request: HttpRequest) -> bool:
     close_old_connections()
     try:
         person = get_user(request)
-        return person.is_authenticated and not is_over(request.session, int(time.time()))
+        ended = life(request.session, int(time.time())) is Life.ENDED
+        return person.is_authenticated and not ended
     finally:
         close_old_connections()
 

@@ -78,10 +78,9 @@ def weigh(now_ns: int) -> int:
     waiting = store.unconfirmed(now_ns - WEIGHED_NS)
     if not waiting:
         return 0
-    first, last = min(at for *_, at in waiting), max(at for *_, at in waiting)
-    names = sorted({node for _, _, node, _ in waiting})
+    windows = {(node, at_ns - BEFORE_NS, at_ns + AFTER_NS) for _, _, node, at_ns in waiting}
     heard: dict[str, list[NodeEvent]] = {}
-    for event in nodes.loud_events(names, first - BEFORE_NS, last + AFTER_NS):
+    for event in nodes.loud_events(sorted(windows)):
         heard.setdefault(event.node, []).append(event)
     due: dict[int, set[int]] = {}
     for run_id, incident_id, node, at_ns in waiting:
@@ -116,7 +115,8 @@ def _save(info: IncidentInfo, now_ns: int) -> _Named:
 def _confirmed(names: Sequence[str], onset_ns: int) -> Mapping[str, str]:
     if not names:
         return {}
-    return confirming(nodes.loud_events(names, onset_ns - BEFORE_NS, onset_ns + AFTER_NS), onset_ns)
+    windows = [(name, onset_ns - BEFORE_NS, onset_ns + AFTER_NS) for name in names]
+    return confirming(nodes.loud_events(windows), onset_ns)
 
 
 def _of_dumps(info: IncidentInfo) -> list[Suspect]:

@@ -101,7 +101,7 @@ CASES = [
     (hosts.get, ("node-7",), ["nodes_node_name"]),
     (hosts.changes, ("node-7", 9), ["nodes_nodechange_pkey"]),
     (hosts.open_events, (["node-7"], 0), ["nodes_nodeeventrow_pkey"]),
-    (nodes.loud_events, (["node-1"], 0, 9), ["nodes_nodeeventrow_pkey"]),
+    (nodes.loud_events, ([("node-1", 0, 9)],), ["nodes_nodeeventrow_pkey"]),
     (nodes.latest_events, ("node-1", 9, 9), ["nodes_nodeeventrow_pkey"]),
     (run_hosts.attendance, (["node-7"], 0), ["ix_placement_node", "runs_attempt_pkey"]),
     (run_hosts.parts, ("node-7", 9, 9), ["ix_placement_node"]),

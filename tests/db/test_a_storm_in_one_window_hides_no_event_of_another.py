@@ -1,0 +1,37 @@
+"""nodes.store.loud_events"""
+
+import pytest
+
+from apps.core.records import NodeEvent
+from apps.nodes import store
+
+pytestmark = pytest.mark.django_db
+
+
+def event(node, at_ns, kind="xid_79", severity="error"):
+    return NodeEvent(node=node, time_ns=at_ns, kind=kind, severity=severity, message="m")
+
+
+def test_of_each_kind_the_first_is_told_in_each_window():
+    store.record(
+        [
+            *(event("n1", at) for at in range(10, 60)),
+            event("n1", 55, "xid_48"),
+            event("n1", 56, "xid_31", "warning"),
+            event("n1", 200),
+            event("n2", 30),
+            event("n3", 30),
+        ]
+    )
+    windows = [("n1", 20, 60), ("n1", 150, 250), ("n2", 0, 30)]
+    found = [(e.node, e.time_ns, e.kind) for e in store.loud_events(windows)]
+    assert found == [
+        ("n1", 20, "xid_79"),
+        ("n2", 30, "xid_79"),
+        ("n1", 55, "xid_48"),
+        ("n1", 200, "xid_79"),
+    ]
+
+
+def test_no_window_asks_for_nothing():
+    assert store.loud_events([]) == []

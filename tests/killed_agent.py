@@ -11,9 +11,13 @@ import httpx
 
 from tests.agents import append
 from workers.tailer.agent import Agent
+from workers.tailer.server import authorities
+
+authorities()
 
 _processes = multiprocessing.get_context("forkserver")
-_processes.set_forkserver_preload(["tests.killed_agent"])
+# What an agent loads when it first needs it, is loaded once for all: it takes longer than its work.
+_processes.set_forkserver_preload(["tests.killed_agent", "workers.tailer.parcels", "httpcore"])
 
 
 class _Fuse:

@@ -14,11 +14,20 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+import certifi
+
 HOME = Path(tempfile.mkdtemp(prefix="lastgood-test-"))
 os.environ["LASTGOOD_HOME"] = str(HOME)
 for _name in ("DATABASE_URL", "REDIS_URL", "PUBLIC_URL", "EVENTS_URL", "EMAIL_URL"):
     os.environ.pop(_name, None)
 atexit.register(shutil.rmtree, HOME, ignore_errors=True)
+
+# Each new client of httpx reads all authorities that there are, 30 ms of CPU; agents and tests make
+# thousands. No test talks to the outside: one authority is enough, for the processes of tests too.
+_END = "-----END CERTIFICATE-----\n"
+_ONE = HOME / "authority.pem"
+_ONE.write_text(Path(certifi.where()).read_text().partition(_END)[0] + _END)
+os.environ["SSL_CERT_FILE"] = str(_ONE)
 
 
 @dataclass(frozen=True)

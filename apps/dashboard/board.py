@@ -171,6 +171,7 @@ def _orphans(
             taken_by=ill[one.run_id].owner if one.run_id in ill else "",
             started_by=one.started_by,
             told=False,
+            started_ns=one.started_ns,
             last_row_ns=one.last_row_ns,
             heard_ns=one.heard_ns,
         )

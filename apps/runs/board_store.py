@@ -16,13 +16,15 @@ MAX_LIVE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How a run stands. last_row_ns: time of the newest row of its newest attempt."""
+    """How a run stands. started_ns, last_row_ns: of its newest attempt, its begin and the time of
+    its newest row."""
 
     run_id: int
     project: str
     state: str
     heard_ns: int | None
     last_row_ns: int | None
+    started_ns: int | None
     started_by: str
     owner: str
 
@@ -37,12 +39,13 @@ def standings(run_ids: Collection[int], now_ns: int) -> list[Standing]:
     """The runs of these that there are. -- uses primary keys"""
     sql = """
         SELECT r.id, r.project, c.heard_ns, c.limit_s, w.looked_ns, w.judged_ns,
-               a.exit_code, a.failed, a.last_row_ns, r.started_by, r.owner
+               a.exit_code, a.failed, a.last_row_ns, a.started_ns, r.started_by,
+               r.owner
           FROM runs_run r
           LEFT JOIN runs_contact c ON c.run_id = r.id
           LEFT JOIN runs_watch w ON w.id = 1
           LEFT JOIN LATERAL (
-            SELECT exit_code, failed, last_row_ns FROM runs_attempt
+            SELECT exit_code, failed, last_row_ns, started_ns FROM runs_attempt
              WHERE run_id = r.id ORDER BY number DESC LIMIT 1) a ON true
          WHERE r.id = ANY(%s)
     """
@@ -50,7 +53,7 @@ def standings(run_ids: Collection[int], now_ns: int) -> list[Standing]:
 
 
 def _standing(row: tuple[Any, ...], now_ns: int) -> Standing:
-    run_id, project, heard, limit_s, looked, judged, exit_code, failed, last_row, *people = row
+    run_id, project, heard, limit_s, looked, judged, exit_code, failed, *rest = row
     age_s = None
     if heard is not None:
         age_s = (now_ns - heard) / 1e9 - lag_s(now_ns, looked, judged)
@@ -60,7 +63,7 @@ def _standing(row: tuple[Any, ...], now_ns: int) -> Standing:
         last_contact_age_s=age_s,
         silence_s=limit_s,
     )
-    return Standing(run_id, project, state, heard, last_row, *people)
+    return Standing(run_id, project, state, heard, *rest)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from apps.dashboard import board, views_board
 from apps.ingest.digest import digest
 from apps.runs import saved_store
 from apps.runs import store as runs
-from apps.runs.domain import orphan as rule
+from apps.runs.models import Attempt
 from apps.runs.records import Progress
 from tests.factories import envelope, metric_body
 
@@ -19,11 +19,11 @@ QUERY = "show=running&project=llm"
 
 
 @pytest.fixture
-def orphan(db, valkey, monkeypatch):
-    """A run that trains, of nobody, in a site that tells nobody."""
-    monkeypatch.setattr(rule, "ORPHAN_NS", 10**20)
+def orphan(db, valkey):
+    """A run that trains for a day, of nobody, in a site that tells nobody."""
     run_id = runs.ensure_run("lost")
     digest([envelope("metrics", metric_body(dict.fromkeys(range(5), 2.0)), run_id=run_id)])
+    Attempt.objects.filter(run_id=run_id).update(last_row_ns=now_ns())
     return runs.run_by_id(run_id)
 
 

@@ -13,6 +13,7 @@ ALONE = Care(
     taken_by="",
     started_by="",
     told=False,
+    started_ns=0,
     last_row_ns=NOW - 1,
     heard_ns=NOW,
 )
@@ -34,7 +35,9 @@ def test_a_job_that_trains_is_one_if_nobody_would_hear_of_it():
     assert orphan(ALONE, NOW) is Orphan.UNHEARD
 
 
-@pytest.mark.parametrize("but", [{"started_by": "ada@lab"}, {"told": True}])
+@pytest.mark.parametrize(
+    "but", [{"started_by": "ada@lab"}, {"told": True}, {"started_ns": NOW - ORPHAN_NS}]
+)
 def test_a_job_that_trains_and_is_somebodys_business_is_none(but):
     assert orphan(replace(ALONE, **but), NOW) is None
 

@@ -121,4 +121,4 @@ def _late_s(run: RunInfo, newest: AttemptInfo | None) -> float | None:
     """How old the newest data of a run was when it was last heard of; None where nothing came."""
     if newest is None or newest.last_ns is None or run.contact_ns is None:
         return None
-    return max(0.0, (run.contact_ns - newest.last_ns) / 1e9)
+    return round(max(0.0, (run.contact_ns - newest.last_ns) / 1e9), 1)

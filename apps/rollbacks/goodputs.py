@@ -19,12 +19,13 @@ log = logging.getLogger(__name__)
 
 
 def refresh(now_ns: int, limit: int = 20) -> int:
-    """Computes the goodput of the last 24 hours of watched runs whose turn it is; of how many.
+    """Computes the goodput of the last 24 hours of watched runs whose turn it is, and of those that
+    ended before their first one; of how many.
 
     About ten statements a run. One that cannot be computed is logged and keeps no other from its
     own.
     """
-    due = metrics.stale_goodputs(now_ns - EVERY_NS, limit)
+    due = metrics.stale_goodputs(now_ns - EVERY_NS, now_ns - SPAN_NS, limit)
     for run_id, run in runs.by_id(due).items():
         ratio = None
         try:

@@ -1,6 +1,7 @@
 """rollbacks.goodputs: watched runs in turn, each every few minutes."""
 
 import pytest
+from msgspec.structs import replace
 
 from apps.core.clock import now_ns
 from apps.dashboard import board
@@ -8,6 +9,7 @@ from apps.ingest.digest import digest
 from apps.metrics import glances
 from apps.metrics import store as metrics
 from apps.rollbacks import goodputs, planning
+from apps.runs import contact_store
 from apps.runs import store as runs
 from tests.factories import envelope, metric_body
 
@@ -16,7 +18,8 @@ from tests.factories import envelope, metric_body
 def made(db, valkey):
     def make(name):
         run_id = runs.ensure_run(name)
-        digest([envelope("metrics", metric_body(dict.fromkeys(range(50), 2.0)), run_id=run_id)])
+        sent = envelope("metrics", metric_body(dict.fromkeys(range(50), 2.0)), run_id=run_id)
+        digest([replace(sent, received_ns=now_ns())])
         glances.refresh()
         return run_id
 
@@ -37,6 +40,13 @@ def test_a_run_has_its_turn_again_after_a_while(made):
     now = now_ns()
     rounds = [goodputs.refresh(now + passed) for passed in (0, 1, goodputs.EVERY_NS + 1)]
     assert rounds == [1, 0, 1]
+
+
+def test_a_run_that_ended_before_its_turn_has_one_all_the_same(made):
+    run_id = made("r")
+    contact_store.look_away({run_id: contact_store.watched_run(run_id).look.heard_ns})
+    assert [goodputs.refresh(now_ns() + passed) for passed in (0, goodputs.EVERY_NS + 1)] == [1, 0]
+    assert metrics.glances([run_id])[run_id].goodput is not None
 
 
 def test_one_that_cannot_be_computed_keeps_no_other_from_its_own(made, monkeypatch):

@@ -56,15 +56,15 @@ def glances(run_ids: Collection[int]) -> dict[int, Glance]:
     }
 
 
-def stale_goodputs(before_ns: int, limit: int) -> list[int]:
-    """Watched runs whose goodput is not known or from before a time, the oldest first. Cost: one
-    look-up a watched run. -- uses ix_watched and the primary key of glances"""
+def stale_goodputs(before_ns: int, heard_after_ns: int, limit: int) -> list[int]:
+    """Watched runs whose goodput is from before a time, and runs heard of after another one whose
+    goodput is not known, these first. Cost: one comparison a run."""
     sql = """
         SELECT g.run_id FROM runs_contact c JOIN metrics_glance g ON g.run_id = c.run_id
-         WHERE c.watched AND (g.goodput_ns IS NULL OR g.goodput_ns < %s)
+         WHERE (c.watched AND g.goodput_ns < %s) OR (g.goodput_ns IS NULL AND c.heard_ns > %s)
          ORDER BY g.goodput_ns NULLS FIRST, g.run_id DESC LIMIT %s
     """
-    return [run_id for (run_id,) in query(sql, [before_ns, limit])]
+    return [run_id for (run_id,) in query(sql, [before_ns, heard_after_ns, limit])]
 
 
 def save_goodput(run_id: int, goodput: float | None, at_ns: int) -> None:

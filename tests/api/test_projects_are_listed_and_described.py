@@ -52,7 +52,7 @@ def test_what_is_as_it_was_leaves_no_trace(operator, projects):
 def test_a_novel_is_refused_and_kept_in_the_form(operator, projects):
     page = describe(operator, "x" * 1_001)
     assert page.status_code == 422
-    assert "Description: this is too long" in page.content.decode()
+    assert "description: this is too long" in page.content.decode()
     assert "x" * 1_001 in page.content.decode()
     assert project_store.about("llm").text == ""
 

@@ -28,7 +28,7 @@ from apps.ingest.lines.write import write_entries
 from apps.ingest.logs import write as log_bodies
 from apps.ingest.metrics.parse import parse as parse_metrics
 from apps.ingest.nodes.parse import parse as parse_nodes
-from apps.ingest.packed.write import write_packed
+from apps.ingest.packed import write as parcels
 from apps.ingest.rows.parse import parse_body as open_rows
 from apps.ingest.rows.write import write_rows
 from apps.ingest.tensorboard.parse import parse_body as open_events
@@ -84,8 +84,8 @@ PROTOCOLS: dict[str, Protocol] = {
     ),
     "packed": Protocol(
         lambda body, env: log_bodies.as_received(env, body),
-        write_packed,
-        log_bodies.join,
+        parcels.write_packed,
+        parcels.join,
         numbered=False,
     ),
     "lines": Protocol(lambda body, _: parse_lines(body), write_entries, join_lines, numbered=False),

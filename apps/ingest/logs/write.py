@@ -26,8 +26,8 @@ from apps.runs.records import Progress
 
 MAX_FILES = 200_000
 """Log files of one run: 16,384 ranks with two files in six attempts."""
-MAX_JOINED_BYTES = 8 << 20
-"""Of bodies, inflated, that are written together."""
+MAX_JOINED_BYTES = 2 << 20
+"""Of raw bodies that are written together: what is read of a byte takes many in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,16 @@ def as_received(envelope: Envelope, body: bytes) -> list[Received]:
 
 
 def join(first: Sequence[Received], second: Sequence[Received]) -> list[Received] | None:
-    """Bodies of one sender that are written together."""
+    """Raw bodies of one sender that are written together."""
+    return joined(first, second, MAX_JOINED_BYTES)
+
+
+def joined(
+    first: Sequence[Received], second: Sequence[Received], most: int
+) -> list[Received] | None:
+    """Both, if they are not more than `most` bytes."""
     both = [*first, *second]
-    return both if sum(len(one.body) for one in both) <= MAX_JOINED_BYTES else None
+    return both if sum(len(one.body) for one in both) <= most else None
 
 
 def write_logs(envelope: Envelope, bodies: Sequence[Received]) -> Written:

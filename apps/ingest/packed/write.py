@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Sequence
 
 from apps.ingest.envelope import Envelope
-from apps.ingest.logs.write import AttemptLogs, Received, RunLogs
+from apps.ingest.logs.write import AttemptLogs, Received, RunLogs, joined
 from apps.ingest.packed.parse import PackedBatch, parse
 from apps.ingest.writes import Written
 from apps.logs.domain.parcel.reader import reader_number
@@ -15,6 +15,13 @@ from apps.logs.store import PackedLines
 
 CHECKED = 64
 """Of so many parcels one is put together again and compared with the checksums of its bytes."""
+MAX_JOINED_BYTES = 8 << 20
+"""Of parcels that are written together; one at a time is open."""
+
+
+def join(first: Sequence[Received], second: Sequence[Received]) -> list[Received] | None:
+    """Parcels of one sender that are written together."""
+    return joined(first, second, MAX_JOINED_BYTES)
 
 
 def write_packed(envelope: Envelope, parcels: Sequence[Received]) -> Written:

@@ -93,7 +93,8 @@ class Deck {
     const due = this.lastEnd + Math.max(MIN_GAP_MS, 2 * this.lastCost) - performance.now();
     this.wait = setTimeout(() => {
       this.wait = 0;
-      if (this.abort && performance.now() - this.began < PATIENCE_MS) this.missed = true; else this.load({ live: true });
+      const busy = this.abort && performance.now() - this.began < PATIENCE_MS;
+      if (document.hidden || busy) this.missed = true; else this.load({ live: true });
     }, Math.max(LATER_MS, due));
   }
 

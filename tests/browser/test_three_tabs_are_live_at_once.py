@@ -74,21 +74,26 @@ def test_what_a_zoomed_tab_has_is_not_sent_to_it_again(tabs, post):
 
 def test_a_tab_says_how_old_its_data_is_and_asks_nothing_while_nobody_looks(tabs, post):
     page = tabs[0]
-    page.evaluate(
+    said, hatched = page.evaluate(
         """() => {
           const { deck } = document.querySelector('[data-deck]');
           deck.data = { ...deck.data, heard: { ms: Date.now() - 250_000, stale_s: 60 } };
           deck.age.look();
+          const there = (part) => deck.root.querySelector(part);
+          const hatched = deck.root.matches('[data-stale]') && there('.hatch') !== null;
+          return [there('[data-age]').textContent, hatched];
         }"""
     )
-    assert page.locator("[data-age]").inner_text().startswith("no new data for 4 min")
-    assert page.locator("[data-deck][data-stale] .hatch").count() == 1
-    page.evaluate(
+    assert (said, hatched) == ("no new data for 4 min", True)
+    page.wait_for_function(
         """() => {
+          const { deck } = document.querySelector('[data-deck]');
+          if (deck.abort || deck.wait) return false;
           Object.defineProperty(document, 'hidden', { value: true, configurable: true });
           window.asked = 0;
           const ask = window.fetch;
           window.fetch = (...words) => { window.asked += 1; return ask(...words); };
+          return true;
         }"""
     )
     post(95, 99)

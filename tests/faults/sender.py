@@ -12,8 +12,7 @@ from tests.pushes import loki_entry, loki_push, otlp_record, otlp_request, snapp
 from workers.tailer import parcels
 
 KEYS = ("train/loss", "train/grad_norm")
-MOST_STEPS = 40
-
+MOST_STEPS = 28
 
 TAKEN = (200, 202, 204)
 T0_NS = 1_795_981_200_000_000_000

@@ -25,8 +25,8 @@ def away(stack, tmp_path):
 def restart(stack):
     stack.kill("web")
     stack.kill("writer")
-    stack.start_web()
     stack.start_writer()
+    stack.start_web()
 
 
 def test_every_accepted_line_is_there_once(stack, away):

@@ -117,6 +117,18 @@ def test_a_bounded_number_of_bytes_is_held(monkeypatch):
     assert rows(run_id, "logs_chunk") == rows(one_by_one("apart", raw()), "logs_chunk")
 
 
+@pytest.mark.parametrize("bodies", [raw(), read_by_agent()], ids=["bytes", "parcels"])
+def test_a_bounded_number_of_lines_waits_to_be_written(monkeypatch, bodies):
+    apart = one_by_one("apart", bodies)
+    monkeypatch.setattr("apps.ingest.logs.write.MAX_HELD_LINES", 1)
+    run_id, done = digested("r", *bodies)
+    assert (done.written, done.quarantined) == (4, 0)
+    for table in ROWS:
+        assert rows(run_id, table) == rows(apart, table), table
+    assert counted(run_id) == counted(apart)
+    assert len(rows(run_id, "logs_templatetally")) == 4  # written one by one, in one savepoint
+
+
 def test_numbers_that_cannot_be_stored_are_left_out_of_their_body_alone(monkeypatch):
     write_rows = writes.write_rows
 

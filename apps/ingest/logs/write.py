@@ -28,6 +28,9 @@ MAX_FILES = 200_000
 """Log files of one run: 16,384 ranks with two files in six attempts."""
 MAX_JOINED_BYTES = 2 << 20
 """Of raw bodies that are written together: what is read of a byte takes many in memory."""
+MAX_HELD_LINES = 100_000
+"""Of bodies that are written together: then what they told is written, before the next is opened.
+300 bytes each if all are errors, and a parcel of them has as many in 10 KB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,25 +64,34 @@ def write_logs(envelope: Envelope, bodies: Sequence[Received]) -> Written:
     """Segments of nodes' files: lines, per-rank values, placements."""
     taken = RunLogs(envelope.run_id)
     for body in bodies:
-        batch = parse(body.body)
-        segments = [segment for segment, _ in batch.segments]
-        attempt = taken.attempt_of(body, batch, segments)
-        attempt.take(body, batch.node, attempt.read(batch))
+        _take(taken, body)
     return taken.written()
 
 
+def _take(taken: RunLogs, body: Received) -> None:
+    batch = parse(body.body)
+    segments = [segment for segment, _ in batch.segments]
+    attempt = taken.attempt_of(body, batch, segments)
+    attempt.take(body, batch.node, attempt.read(batch))
+
+
 class RunLogs:
-    """Bodies of one run on their way into the tables."""
+    """Bodies of one run on their way into the tables. At most MAX_HELD_LINES, and one body more,
+    are held."""
 
     def __init__(self, run_id: int) -> None:
         self._run_id = run_id
         self._attempts: dict[int, AttemptLogs] = {}
         self._settled: dict[int | None, int] = {}
+        self._touched: set[int] = set()
+        self._counts: Counter[str] = Counter()
 
     def attempt_of(
         self, body: Received, batch: LogBatch | PackedBatch, segments: Sequence[Segment]
     ) -> AttemptLogs:
         """The attempt that segments of one node are of."""
+        if sum(one.lines for one in self._attempts.values()) >= MAX_HELD_LINES:
+            self._write()
         number = self._settled.get(batch.attempt)
         if number is None:
             seen = [segment.seen_ns for segment in segments]
@@ -97,17 +109,22 @@ class RunLogs:
 
     def written(self) -> Written:
         """Writes all that was taken."""
-        counts: Counter[str] = Counter()
-        attempts: set[int] = set()
+        self._write()
+        return Written(frozenset(self._touched), self._counts)
+
+    def _write(self) -> None:
         for one in self._attempts.values():
             done = one.finish()
-            counts.update(done.counts)
-            attempts |= done.attempts
-        return Written(frozenset(attempts), counts)
+            self._counts.update(done.counts)
+            self._touched |= done.attempts
+        self._attempts.clear()
 
 
 class AttemptLogs:
-    """Segments of files of one attempt; each is read with what those before it left open."""
+    """Segments of files of one attempt; each is read with what those before it left open.
+
+    lines: of the segments that were taken.
+    """
 
     def __init__(self, run_id: int, attempt: int) -> None:
         self._run_id, self._attempt = run_id, attempt
@@ -116,6 +133,7 @@ class AttemptLogs:
         self._spoken = SpokenOf()
         self._counts: Counter[str] = Counter()
         self._bodies = 0
+        self.lines = 0
 
     def contexts(
         self, node: str | None, segments: Sequence[Segment]
@@ -156,6 +174,7 @@ class AttemptLogs:
         note_ranks(self._run_id, self._attempt, node, parsed)
         self._spoken.hear(parsed)
         for part in parsed:
+            self.lines += len(part.lines)
             self._counts["job_lines_without_step"] += part.unplaced_job_lines
             self._counts["invalid_utf8_bytes"] += part.invalid_utf8_bytes
             self._counts["long_lines"] += part.long_lines

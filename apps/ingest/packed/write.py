@@ -32,19 +32,23 @@ def write_packed(envelope: Envelope, parcels: Sequence[Received]) -> Written:
     """
     taken = RunLogs(envelope.run_id)
     for parcel in parcels:
-        batch = parse(parcel.body)
-        if zlib.crc32(parcel.batch_id.encode()) % CHECKED == 0:
-            batch.unread()
-        attempt = taken.attempt_of(parcel, batch, batch.segments)
-        parsed = _read_by_agent(attempt, batch)
-        if parsed is None:
-            attempt.take(parcel, batch.node, attempt.read(batch.unread()))
-            attempt.count("parcels_read_again")
-        else:
-            opened = batch.opened
-            packed = PackedLines(opened.lines, opened.template, batch.chunk)
-            attempt.take(parcel, batch.node, parsed, packed)
+        _take(taken, parcel)
     return taken.written()
+
+
+def _take(taken: RunLogs, parcel: Received) -> None:
+    batch = parse(parcel.body)
+    if zlib.crc32(parcel.batch_id.encode()) % CHECKED == 0:
+        batch.unread()
+    attempt = taken.attempt_of(parcel, batch, batch.segments)
+    parsed = _read_by_agent(attempt, batch)
+    if parsed is None:
+        attempt.take(parcel, batch.node, attempt.read(batch.unread()))
+        attempt.count("parcels_read_again")
+    else:
+        opened = batch.opened
+        packed = PackedLines(opened.lines, opened.template, batch.chunk)
+        attempt.take(parcel, batch.node, parsed, packed)
 
 
 def _read_by_agent(attempt: AttemptLogs, batch: PackedBatch) -> Sequence[ParsedSegment] | None:

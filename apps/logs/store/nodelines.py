@@ -64,8 +64,9 @@ class NodeLines:
 
     def contexts(self, names: Sequence[str]) -> Mapping[FileKey, FileContext]:
         """What the stored and the taken parts of the files with these names leave open."""
-        self._look_at(set(names))
-        return {key: file.context() for key, file in self._files.items() if key[0] in names}
+        wanted = set(names)
+        self._look_at(wanted)
+        return {key: file.context() for key, file in self._files.items() if key[0] in wanted}
 
     def accept(self, segments: Sequence[ParsedSegment], *, named: bool) -> NewLines:
         """The new lines of a batch. named: they bear the name of their file and generation."""

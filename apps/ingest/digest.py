@@ -148,7 +148,8 @@ def digest(envelopes: Sequence[Envelope], *, quarantine: bool = True) -> Digeste
             _note_contact(joined)
             for envelope, refusal in _refusals(joined, batch, result):
                 _refuse(envelope, refusal, result, quarantine=quarantine)
-    _tell({envelope.run_key for envelope in envelopes}, result)
+    run_keys = {envelope.run_key for envelope in envelopes}
+    transaction.on_commit(lambda: _tell(run_keys, result))  # of the caller, if it began one
     return result
 
 

@@ -40,6 +40,16 @@ def test_after_the_fix_it_is_written_and_leaves(kept, run_id):
     assert (store.counters(run_id)["points"], store.analyses_of([run_id])[run_id].behind) == (1, 1)
 
 
+def test_pages_hear_of_it_once_it_is_stored(kept, monkeypatch, django_capture_on_commit_callbacks):
+    told = []
+    monkeypatch.setattr("apps.core.live.publish", lambda run, **said: told.append((run, said)))
+    with django_capture_on_commit_callbacks() as when_stored:
+        services.requeue(kept, actor=SYSTEM)
+    assert told == []
+    [tell() for tell in when_stored]
+    assert [run for run, _ in told] == ["r"]
+
+
 def test_the_audit_trail_has_who_what_and_why(kept, run_id):
     services.requeue(kept, actor=SYSTEM, reason="fixed")
     (line,) = accounts.audit_rows(10)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apps.logs.domain.reading import joblines
 from apps.logs.domain.reading.joblines import FORMATS, formats_in, job_rows, row_of
 from tests.log_samples import parse
 
@@ -245,3 +246,12 @@ def test_a_name_may_have_digits():
         {"log/loss_1": 1.5, "log/epoch": 1.0},
         {"log/loss_2": 2.5, "log/epoch": 1.0},
     ]
+
+
+def test_shapes_of_long_lines_are_not_kept_in_memory():
+    known = next(each for each in FORMATS if each.family == "huggingface")
+    joblines.kept_layout.cache_clear()
+    for length in (10, joblines.MAX_KEPT_CHARS):
+        row = row_of(known, f"{{'loss': 1.5, 'step': 3}} {'x' * length}", 7)
+        assert (row.step, row.values) == (3, {"log/loss": 1.5})
+    assert joblines.kept_layout.cache_info().currsize == 1

@@ -17,6 +17,8 @@ from apps.core.records import MetricRow
 from apps.logs.domain.reading.carry import OpenBlock
 
 MAX_VALUES = 200
+MAX_KEPT_CHARS = 4_000
+"""Of a line whose shape is kept in memory. Longer ones are rare, and may be 64 KiB each."""
 _STEPS: Final = ("step", "global_step")
 _SHAPED: Final = str.maketrans("123456789", "0" * 9)
 # Bounded, with one way to read any text: a line of digits must not cost its length squared.
@@ -259,7 +261,8 @@ def is_unplaced(known: Format, body: str) -> bool:
 
 def row_of(known: Format, body: str, time_ns: int) -> MetricRow | None:
     """What one line of a format that is no block tells; None if it tells nothing or no step."""
-    layout = _layout(known, body.translate(_SHAPED))
+    find = kept_layout if len(body) <= MAX_KEPT_CHARS else _layout
+    layout = find(known, body.translate(_SHAPED))
     return None if layout is None else layout.row(body, time_ns)
 
 
@@ -285,7 +288,6 @@ class _Layout:
         return MetricRow(int(body[slice(*self.step)]), time_ns, values)
 
 
-@lru_cache(maxsize=2_048)
 def _layout(known: Format, shape: str) -> _Layout | None:
     """The layout of lines of a format with this shape; None if they tell nothing or no step.
 
@@ -305,6 +307,9 @@ def _layout(known: Format, shape: str) -> _Layout | None:
     told_loss = any(isinstance(name, str) and _is_loss(name) for name, _, _ in places)
     whole = told_loss or not lost
     return _Layout(known, step.span(1), tuple(places), whole) if places else None
+
+
+kept_layout = lru_cache(maxsize=2_048)(_layout)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,14 @@ _FIELDS = (
 _LOUD = f"""
     SELECT {", ".join(f"e.{name}" for name in _FIELDS)}
       FROM unnest(%s::text[], %s::int8[], %s::int8[]) AS w (node, from_ns, to_ns),
-      LATERAL (SELECT DISTINCT ON (n.kind) n.* FROM nodes_nodeeventrow AS n
+      LATERAL (SELECT n.kind, min(n.time_ns) AS first_ns FROM nodes_nodeeventrow AS n
                 WHERE n.node = w.node AND n.time_ns BETWEEN w.from_ns AND w.to_ns
                   AND n.severity = ANY(%s)
-                ORDER BY n.kind, n.time_ns, n.digest LIMIT {LOUD_KINDS}) AS e
+                GROUP BY n.kind ORDER BY n.kind LIMIT {LOUD_KINDS}) AS k,
+      LATERAL (SELECT n.* FROM nodes_nodeeventrow AS n
+                WHERE n.node = w.node AND n.time_ns = k.first_ns AND n.kind = k.kind
+                  AND n.severity = ANY(%s)
+                ORDER BY n.digest LIMIT 1) AS e
      ORDER BY e.time_ns, e.node, e.digest
 """  # noqa: S608 - names of this module only
 
@@ -105,7 +109,8 @@ def loud_events(windows: Sequence[tuple[str, int, int]]) -> list[NodeEvent]:
     -- uses the primary key
     """
     names, starts, ends = zip(*windows, strict=True) if windows else ((), (), ())
-    rows = query(_LOUD, [list(names), list(starts), list(ends), list(LOUD)])
+    loud = list(LOUD)
+    rows = query(_LOUD, [list(names), list(starts), list(ends), loud, loud])
     return [NodeEvent(**dict(zip(_FIELDS, row, strict=True))) for row in rows]
 
 

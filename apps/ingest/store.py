@@ -116,9 +116,12 @@ class FaultySender:
 def faulty_senders(limit: int = 20) -> list[FaultySender]:
     """Those with the most bodies first. Cost: reads the quarantine without its bodies."""
     sql = """
-        SELECT token, count(*), sum(body_bytes), max(received_ns),
-               (array_agg(reason ORDER BY id DESC))[1]
-          FROM ingest_quarantine GROUP BY token ORDER BY count(*) DESC, token LIMIT %s
+        SELECT s.token, s.bodies, s.size, s.last_ns, newest.reason
+          FROM (SELECT token, count(*) AS bodies, sum(body_bytes) AS size,
+                       max(received_ns) AS last_ns, max(id) AS newest_id
+                  FROM ingest_quarantine GROUP BY token ORDER BY count(*) DESC, token LIMIT %s) AS s
+          JOIN ingest_quarantine AS newest ON newest.id = s.newest_id
+         ORDER BY s.bodies DESC, s.token
     """
     return [
         FaultySender(token, bodies, int(size), last_ns, reason)

@@ -1,6 +1,6 @@
 """Pages."""
 
-from django.urls import path
+from django.urls import path, register_converter
 
 from apps.dashboard import (
     alert_health,
@@ -47,6 +47,9 @@ from apps.dashboard import (
     views_styleguide,
     views_tokens,
 )
+from apps.dashboard.converters import Named
+
+register_converter(Named, "named")
 
 urlpatterns = [
     path("", views_board.runs, name="runs"),
@@ -67,7 +70,9 @@ urlpatterns = [
     path("settings/tokens/<int:number>/revoke/", views_tokens.revoke, name="token_revoke"),
     path("settings/retention/", views_project_settings.retention, name="settings_retention"),
     path(
-        "settings/projects/<path:project>/", views_project_settings.project, name="settings_project"
+        "settings/projects/<named:project>/",
+        views_project_settings.project,
+        name="settings_project",
     ),
     path("help/", views_help.help_page, name="help"),
     path("connect/", views_connect.connect, name="connect"),
@@ -109,28 +114,28 @@ urlpatterns = [
     ),
     path("nodes/", views_hosts.fleet, name="hosts"),
     path("nodes/-/prepare/", views_hosts.prepare, name="hosts_prepare"),
-    path("nodes/<path:name>/state/", views_hosts.mark, name="host_mark"),
-    path("nodes/<path:name>/", views_hosts.host, name="host"),
+    path("nodes/<named:name>/state/", views_hosts.mark, name="host_mark"),
+    path("nodes/<named:name>/", views_hosts.host, name="host"),
     path("storage/", views_storage.storage, name="storage"),
     path("runs/<str:key>/storage/", views_storage.of_run, name="roots"),
     path("storage/new/", views_storage.new_root, name="storage_new"),
     path("storage/<int:number>/", views_storage.root, name="storage_root"),
     path("storage/<int:number>/look/", views_storage.look, name="storage_look"),
     path("storage/<int:number>/remove/", views_storage.remove, name="storage_remove"),
-    path("projects/<path:project>/names/", views_names.names, name="names"),
-    path("projects/<path:project>/detectors/", views_detectors.detectors, name="detectors"),
-    path("projects/<path:project>/rank-signals/", views_signals.signals, name="signals"),
+    path("projects/<named:project>/names/", views_names.names, name="names"),
+    path("projects/<named:project>/detectors/", views_detectors.detectors, name="detectors"),
+    path("projects/<named:project>/rank-signals/", views_signals.signals, name="signals"),
     path(
-        "projects/<path:project>/fault-classes/",
+        "projects/<named:project>/fault-classes/",
         views_faultclasses.fault_classes,
         name="fault_classes",
     ),
     path(
-        "projects/<path:project>/fault-classes/class/",
+        "projects/<named:project>/fault-classes/class/",
         views_faultclasses.fault_class,
         name="fault_class",
     ),
-    path("projects/<path:project>/kept-logs/", views_kept.kept, name="kept"),
+    path("projects/<named:project>/kept-logs/", views_kept.kept, name="kept"),
     path("runs/<str:key>/attempts/<int:attempt>/pin/", views_kept.pin, name="pin"),
     path("runs/<str:key>/", views_run.run, name="run"),
     path("runs/<str:key>/owner/", views_board.own, name="run_own"),
@@ -174,9 +179,9 @@ urlpatterns = [
     path("goodput/", views_planning.fleet, name="goodput"),
     path("runs/<str:key>/planning/", views_planning.plan, name="planning"),
     path("runs/<str:key>/retention/", views_retention.plan, name="retention"),
-    path("projects/<path:project>/evaluations/", views_evaluations.project_suites, name="suites"),
+    path("projects/<named:project>/evaluations/", views_evaluations.project_suites, name="suites"),
     path(
-        "projects/<path:project>/evaluations/<int:number>/remove/",
+        "projects/<named:project>/evaluations/<int:number>/remove/",
         views_evaluations.remove,
         name="suite_remove",
     ),
@@ -227,5 +232,5 @@ urlpatterns = [
     path(
         "runs/<str:key>/orders/<int:number>/approve/", views_rollback.approve, name="order_approve"
     ),
-    path("projects/<path:project>/rollback/", views_rules.rules, name="rollback_rules"),
+    path("projects/<named:project>/rollback/", views_rules.rules, name="rollback_rules"),
 ]

@@ -3,6 +3,7 @@
 import pytest
 
 from apps.runs import store as runs
+from apps.runs.models import Run
 
 RUN = "runs/boom"
 
@@ -69,3 +70,13 @@ def test_a_form_with_nul(operator, incident, door):
 def test_a_body_with_nul(send, incident):
     answer = send(f"incidents/{incident.id}/acknowledge", {"reason": "a\0b"})
     assert (answer.status_code, answer.json()["error"]) == (400, "a text in the body holds NUL")
+
+
+@pytest.mark.parametrize(
+    "page",
+    ["projects/", "settings/projects/", "settings/projects/a%0Ab/", "?project=a%0Ab", f"{RUN}/"],
+)
+def test_a_project_of_two_lines_has_pages_and_breaks_none(operator, incident, page):
+    """Any sender names projects; the list of all of them could not be shown."""
+    Run.objects.filter(key="boom").update(project="a\nb")
+    assert operator.get(f"/{page}").status_code == 200

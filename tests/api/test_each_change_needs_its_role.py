@@ -82,12 +82,12 @@ ROLES = {
         POST /incidents/<int:number>/unsilence/
         POST /ingest/labels/
         POST /links/
-        POST /nodes/<path:name>/state/
-        POST /projects/<path:project>/detectors/
-        POST /projects/<path:project>/fault-classes/class/
-        POST /projects/<path:project>/kept-logs/
-        POST /projects/<path:project>/names/
-        POST /projects/<path:project>/rank-signals/
+        POST /nodes/<named:name>/state/
+        POST /projects/<named:project>/detectors/
+        POST /projects/<named:project>/fault-classes/class/
+        POST /projects/<named:project>/kept-logs/
+        POST /projects/<named:project>/names/
+        POST /projects/<named:project>/rank-signals/
         POST /runs/<str:key>/attempts/<int:attempt>/pin/
         POST /runs/<str:key>/checkpoints/<int:attempt>/<int:step>/hash/
         POST /runs/<str:key>/checkpoints/<int:attempt>/<int:step>/marks/
@@ -133,14 +133,14 @@ ROLES = {
         DELETE /api/v1/storage/roots/<number>
         PUT /api/v1/storage/roots/<number>
         POST /connect/token/
-        POST /projects/<path:project>/evaluations/
-        POST /projects/<path:project>/evaluations/<int:number>/remove/
-        POST /projects/<path:project>/fault-classes/
-        POST /projects/<path:project>/rollback/
+        POST /projects/<named:project>/evaluations/
+        POST /projects/<named:project>/evaluations/<int:number>/remove/
+        POST /projects/<named:project>/fault-classes/
+        POST /projects/<named:project>/rollback/
         POST /runs/<str:key>/launcher/
         POST /runs/<str:key>/retention/<int:attempt>/<int:step>/again/
         POST /settings/members/
-        POST /settings/projects/<path:project>/
+        POST /settings/projects/<named:project>/
         POST /settings/members/<int:number>/active/
         POST /settings/members/<int:number>/change/
         POST /settings/members/<int:number>/link/

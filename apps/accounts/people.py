@@ -13,12 +13,13 @@ from apps.accounts.records import Actor, Role
 from apps.accounts.services import audit, link_for, require
 from apps.core.errors import Conflict, NotFound, Refused
 
-MAX_NAME = 150
+MAX_NAME, MAX_EMAIL = 150, 254
 
 
 def add(name: str, email: str, role: Role, *, actor: Actor) -> tuple[int, str]:
     """A new person; their id, and the secret of the one-time link that signs them in."""
     require(actor, "admin")
+    name = User.normalize_username(name)
     _check_name(name)
     _check_email(email)
     with transaction.atomic():
@@ -106,6 +107,9 @@ def _check_name(name: str) -> None:
 def _check_email(email: str) -> None:
     if not email:
         return
+    if len(email) > MAX_EMAIL:
+        hint = f"at most {MAX_EMAIL} characters"
+        raise Refused("this mail address is too long", where="mail", hint=hint)
     try:
         validate_email(email)
     except ValidationError:

@@ -67,8 +67,11 @@ def test_the_link_is_shown_once_and_lies_nowhere(operator):
     [
         ({"name": "ADA"}, "name: somebody has this name already"),
         ({"name": "two words"}, "name: this is no name"),
+        ({"name": "\uff41da"}, "name: somebody has this name already"),
         ({"name": "x" * 151}, "name: this name is too long"),
+        ({"name": "\ufb03" * 60}, "name: this name is too long"),
         ({"mail": "nowhere"}, "mail: this is no mail address"),
+        ({"mail": f"a@{'b' * 60}.{'c' * 60}.{'d' * 60}.{'e' * 60}.{'f' * 60}.org"}, "too long"),
         ({"role": "root"}, "role: this is no role"),
     ],
 )

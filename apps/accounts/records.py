@@ -11,6 +11,10 @@ SCOPES = ("read", "ingest", "operate", "admin")
 """admin: sets what counts for others, such as the thresholds of a project."""
 
 
+ACTOR_KINDS = ("user", "token", "system", "mail", "stranger")
+"""stranger: somebody who did not sign in, called by an address; mail: by the link of a mail."""
+
+
 class Role(StrEnum):
     """What a person may do. Programs have scopes instead."""
 

@@ -12,7 +12,7 @@ from django.contrib.sessions.models import Session
 from django.db.models import Q, QuerySet
 
 from apps.accounts.models import ApiToken, AuditEntry, LoginLink
-from apps.accounts.records import Actor, AuditQuery, AuditRow, TokenInfo
+from apps.accounts.records import ACTOR_KINDS, Actor, AuditQuery, AuditRow, TokenInfo
 from apps.core.times import ns_of
 
 USE_NOTED = timedelta(minutes=5)
@@ -169,7 +169,7 @@ def audit_rows(
 
 
 def _asked(asked: AuditQuery) -> Q:
-    kind, _, name = asked.actor.rpartition(":")
+    kind, name = _kind_and_name(asked.actor)
     wanted = {
         "at_ns__gte": asked.from_ns,
         "at_ns__lt": asked.to_ns,
@@ -180,6 +180,12 @@ def _asked(asked: AuditQuery) -> Q:
         "run_id": asked.run_id,
     }
     return Q(**{field: value for field, value in wanted.items() if value not in (None, "")})
+
+
+def _kind_and_name(text: str) -> tuple[str, str]:
+    """(kind or "", name). A name may hold colons itself: a stranger is called by an address."""
+    kind, colon, name = text.partition(":")
+    return (kind, name) if colon and kind in ACTOR_KINDS else ("", text)
 
 
 def audit_row(row: AuditEntry) -> AuditRow:

@@ -47,6 +47,16 @@ def test_the_address_says_what_is_shown(reader, trail, query, found):
 
 
 @pytest.mark.parametrize(
+    ("kind", "name"), [("stranger", "2001:db8::7"), ("token", "team:gpu"), ("token", "x")]
+)
+@pytest.mark.parametrize("said", ["{name}", "{kind}:{name}"])
+def test_whoever_is_shown_is_found_by_what_is_shown(reader, kind, name, said):
+    """Addresses and names of tokens hold colons."""
+    services.audit(Actor(kind, name, frozenset()), "login.refused", "x")
+    assert actions(reader, f"?actor={said.format(kind=kind, name=name)}") == ["login.refused"]
+
+
+@pytest.mark.parametrize(
     ("query", "why"),
     [("?since=soon", "is not a time"), ("?run=nobody", "there is no run")],
 )

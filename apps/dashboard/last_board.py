@@ -1,7 +1,8 @@
 """The last run list, shown while the database is slow or away.
 
 Kept in Valkey: the table as everybody sees it (no form in it), and which sessions may read it. A
-session counts for SESSION_S after it was last let in, since nobody can be asked meanwhile.
+session counts for SESSION_S after it was last let in, since nobody can be asked meanwhile; not
+where its person was shut out or got another password since.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from apps.dashboard.context import address
 
 KEEP_S, AGAIN_S, SESSION_S = 24 * 3600, 10, 900
 _TABLE, _MADE, _SESSION = "board:table:", "board:made:", "board:session:"
+_ENDED = "board:ended:"
 log = logging.getLogger(__name__)
 
 
@@ -34,7 +36,7 @@ def keep(request: HttpRequest, asked: Filter, context: Mapping[str, Any]) -> Non
     lists: all projects and owners, their first page."""
     try:
         store = valkey.client()
-        store.set(_session(request), b"1", ex=SESSION_S)
+        store.set(_session(request), f"{request.user.pk} {now_ns()}", ex=SESSION_S)
         if asked.project or asked.owner or asked.later or not context["board"].rows:
             return
         if store.set(_MADE + asked.shown, b"1", ex=AGAIN_S, nx=True):
@@ -45,6 +47,28 @@ def keep(request: HttpRequest, asked: Filter, context: Mapping[str, Any]) -> Non
             store.set(_TABLE + asked.shown, b"%d %b" % (moment, table), ex=KEEP_S)
     except redis.RedisError:
         log.warning("dashboard.board_not_kept")
+
+
+def forget(person_id: int) -> None:
+    """What a person was let in until now counts no more: they were shut out, or have another
+    password."""
+    try:
+        valkey.client().set(f"{_ENDED}{person_id}", now_ns(), ex=SESSION_S)
+    except redis.RedisError:
+        log.warning("dashboard.board_not_forgotten")
+
+
+def _is_let_in(request: HttpRequest) -> bool:
+    """Whether the session was let in lately, and its person not shut out since."""
+    store = valkey.client()
+    if settings.SESSION_COOKIE_NAME not in request.COOKIES:
+        return False
+    seen: Any = store.get(_session(request))
+    if not seen:
+        return False
+    person, _, at_ns = seen.decode().partition(" ")
+    ended: Any = store.get(_ENDED + person)
+    return int(at_ns or 0) > int(ended or 0)
 
 
 def _session(request: HttpRequest) -> str:
@@ -58,7 +82,7 @@ def _last(request: HttpRequest, asked: Filter) -> tuple[int, str] | None:
     kept."""
     try:
         store = valkey.client()
-        if settings.SESSION_COOKIE_NAME not in request.COOKIES or not store.get(_session(request)):
+        if not _is_let_in(request):
             return None
         kept: Any = store.get(_TABLE + asked.shown) or store.get(_TABLE)
     except redis.RedisError:

@@ -2,7 +2,9 @@
 
 import pytest
 from django.contrib.auth.models import User
+from django.contrib.sessions.backends.db import SessionStore
 from django.db import OperationalError
+from django.test import Client
 
 from apps.accounts import store as accounts
 from apps.core.clock import now_ns
@@ -127,6 +129,40 @@ def test_who_was_not_let_in_lately_sees_no_table(operator, client, orphan, broke
     assert operator.get("/").status_code == 503
     operator.cookies.clear()
     assert operator.get("/").status_code == 302
+
+
+@pytest.fixture
+def away(monkeypatch):
+    """The database does not even say whose a session is."""
+
+    def fail(*_):
+        raise OperationalError("the connection is refused")
+
+    return lambda: monkeypatch.setattr(SessionStore, "_get_session_from_db", fail)
+
+
+def test_who_was_shut_out_meanwhile_sees_no_table(operator, orphan, away):
+    bob, eve = (User.objects.create_user(name) for name in ("bob", "eve"))
+    theirs = {person: Client(raise_request_exception=False) for person in (bob, eve)}
+    for person, browser in theirs.items():
+        browser.force_login(person)
+        assert browser.get("/").status_code == 200
+    operator.post(f"/settings/members/{bob.pk}/active/", {"active": "no"})
+    away()
+    assert [theirs[person].get("/").status_code for person in (bob, eve)] == [503, 200]
+
+
+def test_another_password_ends_what_other_devices_were_let_in(orphan, away):
+    bob = User.objects.create_user("bob")
+    own, other = (Client(raise_request_exception=False) for _ in range(2))
+    for browser in (own, other):
+        browser.force_login(bob)
+        browser.get("/")
+    twice = dict.fromkeys(("new_password1", "new_password2"), "correct horse battery")
+    assert own.post("/settings/password/", twice).status_code == 302
+    own.get("/")
+    away()
+    assert [browser.get("/").status_code for browser in (own, other)] == [200, 503]
 
 
 def test_a_statement_may_take_so_long(db):

@@ -35,7 +35,7 @@ def role_of(name):
 
 
 @pytest.fixture
-def grace(db):
+def grace(db, valkey):
     return User.objects.create_user("grace")
 
 

@@ -37,7 +37,8 @@ def keep(request: HttpRequest, asked: Filter, context: Mapping[str, Any]) -> Non
     try:
         store = valkey.client()
         store.set(_session(request), f"{request.user.pk} {now_ns()}", ex=SESSION_S)
-        if asked.project or asked.owner or asked.later or not context["board"].rows:
+        no_run = not (context["board"].rows or asked.shown)
+        if asked.project or asked.owner or asked.later or no_run:
             return
         if store.set(_MADE + asked.shown, b"1", ex=AGAIN_S, nx=True):
             moment = now_ns()

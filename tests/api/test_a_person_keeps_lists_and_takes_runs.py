@@ -131,6 +131,19 @@ def test_who_was_not_let_in_lately_sees_no_table(operator, client, orphan, broke
     assert operator.get("/").status_code == 302
 
 
+def test_a_list_that_became_empty_is_kept_too(operator, orphan, broken, valkey):
+    """The one of yesterday, with the run in it, was shown for a day."""
+    operator.get("/?show=orphans")
+    operator.post("/runs/lost/owner/")
+    valkey.delete(*valkey.keys("board:made:*"))
+    operator.get("/?show=orphans")
+    broken()
+    operator.raise_request_exception = False
+    page = operator.get("/?show=orphans").content.decode()
+    assert "Database slow or away, data from " in page
+    assert "/runs/lost/" not in page
+
+
 @pytest.fixture
 def away(monkeypatch):
     """The database does not even say whose a session is."""

@@ -11,10 +11,10 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from apps.core.clock import now_ns
-from apps.core.errors import AppError
+from apps.core.errors import AppError, Conflict
 from apps.core.sql import patience
 from apps.dashboard import board, board_asked, board_order, last_board
-from apps.dashboard.access import actor, may_administer, may_operate, operating, run_of
+from apps.dashboard.access import actor, changing, may_administer, may_operate, operating, run_of
 from apps.dashboard.board_asked import Filter
 from apps.dashboard.connecting import waiting_for
 from apps.dashboard.views import with_keys
@@ -80,12 +80,16 @@ def _mine(asked: Filter, me: str) -> dict[str, Any]:
 @operating
 def own(request: HttpRequest, key: str) -> HttpResponse:
     """Takes a run, or gives it up."""
-    who = actor(request)
-    owning.take(run_of(key), "" if "off" in request.POST else who.name, actor=who)
+    change = owning.give_up if "off" in request.POST else owning.take
+    try:
+        change(run_of(key), actor=actor(request))
+    except Conflict as error:
+        messages.warning(request, f"Not taken: {error}.", extra_tags="warn")
     return redirect(_list(request))
 
 
 @require_POST
+@changing("read")
 def save_view(request: HttpRequest) -> HttpResponse:
     """Keeps the list under a name, or forgets it."""
     who, name = actor(request), request.POST.get("name", "")[:200]

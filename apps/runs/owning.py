@@ -6,30 +6,50 @@ from django.db import transaction
 
 from apps.accounts.records import Actor
 from apps.accounts.services import audit, require
-from apps.core.errors import AppError
+from apps.accounts.store import is_user
+from apps.core.errors import AppError, Conflict
 from apps.runs import saved_store, store
 from apps.runs.records import RunInfo
 from apps.runs.saved_store import MAX_VIEWS, View
 
 
-def take(run: RunInfo, owner: str, *, actor: Actor) -> None:
-    """The run belongs to a person from now on; "": to nobody, then who started it is shown again.
+def take(run: RunInfo, *, actor: Actor) -> None:
+    """The run belongs to this person from now on. Needs the scope operate.
 
-    Needs the scope operate. Taking what one has already changes nothing.
+    Taking what one has already changes nothing. Conflict where somebody else has it who may still
+    sign in.
     """
     require(actor, "operate")
     with transaction.atomic():
         store.lock_run(run.id)
-        before = store.set_owner(run.id, owner)
-        if before != owner:
-            audit(
-                actor,
-                "run.owned",
-                f"run {run.key}",
-                run_id=run.id,
-                before={"owner": before},
-                after={"owner": owner},
-            )
+        before = store.owner(run.id)
+        if before != actor.name and is_user(before):
+            raise Conflict(f"{before} has it", where=run.key, hint="ask them to give it up")
+        _hand_over(run, before, actor.name, actor)
+
+
+def give_up(run: RunInfo, *, actor: Actor) -> None:
+    """Nobody has taken the run any more, and who started it is shown again. Needs the scope
+    operate. Changes nothing where somebody else has it."""
+    require(actor, "operate")
+    with transaction.atomic():
+        store.lock_run(run.id)
+        if store.owner(run.id) == actor.name:
+            _hand_over(run, actor.name, "", actor)
+
+
+def _hand_over(run: RunInfo, before: str, after: str, actor: Actor) -> None:
+    if before == after:
+        return
+    store.set_owner(run.id, after)
+    audit(
+        actor,
+        "run.owned",
+        f"run {run.key}",
+        run_id=run.id,
+        before={"owner": before},
+        after={"owner": after},
+    )
 
 
 def save_view(view: View, at_ns: int, *, actor: Actor) -> None:

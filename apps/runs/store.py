@@ -53,12 +53,14 @@ def lock_runs(run_ids: Collection[int]) -> None:
     query("SELECT 1 FROM runs_run WHERE id = ANY(%s) ORDER BY id FOR UPDATE", [list(run_ids)])
 
 
-def set_owner(run_id: int, owner: str) -> str:
-    """Who had taken the run until now, "" for nobody."""
-    row = Run.objects.only("owner").get(pk=run_id)
-    if row.owner != owner:
-        Run.objects.filter(pk=run_id).update(owner=owner)
-    return row.owner
+def owner(run_id: int) -> str:
+    """Who has taken the run, "" for nobody."""
+    return str(Run.objects.values_list("owner", flat=True).get(pk=run_id))
+
+
+def set_owner(run_id: int, owner: str) -> None:
+    """Who has taken the run from now on, "" for nobody."""
+    Run.objects.filter(pk=run_id).update(owner=owner)
 
 
 def _runs() -> QuerySet[Run]:

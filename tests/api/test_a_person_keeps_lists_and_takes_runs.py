@@ -6,7 +6,9 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.db import OperationalError
 from django.test import Client
 
+from apps.accounts import people
 from apps.accounts import store as accounts
+from apps.accounts.records import SYSTEM
 from apps.core.clock import now_ns
 from apps.core.sql import patience, query
 from apps.dashboard import board, views_board
@@ -61,6 +63,20 @@ def test_a_reader_takes_nothing(reader, orphan):
 def test_taking_it_again_leaves_no_second_line(operator, orphan):
     [operator.post("/runs/lost/owner/") for _ in range(2)]
     assert [row.action for row in accounts.audit_rows(9)].count("run.owned") == 1
+
+
+def test_what_somebody_else_took_meanwhile_stays_theirs(operator, orphan):
+    """The page was older: its buttons were those of a run that nobody, or this person, had."""
+    bob = User.objects.create_user("bob")
+    runs.set_owner(orphan.id, "bob")
+    page = operator.post("/runs/lost/owner/", follow=True).content.decode()
+    assert "Not taken: lost: bob has it" in page
+    operator.post("/runs/lost/owner/", {"off": "1"})
+    assert runs.owner(orphan.id) == "bob"
+    assert accounts.audit_rows(9) == []
+    people.set_active(bob.pk, False, actor=SYSTEM)
+    operator.post("/runs/lost/owner/")
+    assert runs.owner(orphan.id) == "ada"
 
 
 def test_who_started_a_run_owns_it_until_somebody_takes_it(db):

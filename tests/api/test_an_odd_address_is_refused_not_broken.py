@@ -60,10 +60,12 @@ def test_an_incident_of_another_run(operator, incident, page):
     assert answers == [200, 404]
 
 
-@pytest.mark.parametrize("door", ["acknowledge/", "stop/", "rollback/"])
+@pytest.mark.parametrize(
+    "door", ["incidents/{}/acknowledge/", "runs/boom/stop/", "runs/boom/rollback/", "views/"]
+)
 def test_a_form_with_nul(operator, incident, door):
-    page = f"/incidents/{incident.id}/" if door == "acknowledge/" else "/runs/boom/"
-    answer = operator.post(f"{page}{door}", {"key": "a\0b", "reason": "a\0b", "next": "a\0b"})
+    form = dict.fromkeys(("key", "reason", "next", "name", "off"), "a\0b")
+    answer = operator.post(f"/{door.format(incident.id)}", form)
     assert (answer.status_code, "Nothing was changed" in answer.content.decode()) == (400, True)
 
 

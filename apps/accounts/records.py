@@ -86,7 +86,10 @@ class TokenInfo:
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """One line of the audit page. actor: kind and name, "user:ada". run_id 0: of no run."""
+    """One line of the audit page. actor: kind and name, "user:ada". run_id 0: of no run.
+
+    Seals cover all fields in this order: with another one every older seal would look broken.
+    """
 
     id: int
     at_ns: int

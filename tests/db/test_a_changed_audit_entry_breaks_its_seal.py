@@ -4,8 +4,9 @@ import pytest
 from django.db import connections, transaction
 
 from apps.accounts import chain, seal_store, services
+from apps.accounts.domain.chain import START, sealed
 from apps.accounts.models import AuditEntry, AuditSeal
-from apps.accounts.records import SYSTEM
+from apps.accounts.records import SYSTEM, AuditRow
 
 pytestmark = pytest.mark.django_db
 
@@ -28,6 +29,14 @@ def test_a_trail_that_nobody_touched_is_intact(trail):
     assert broken() == []
     found = seal_store.state()
     assert (found.seals, found.rows, found.checked_ns, found.head.number) == (3, 6, 9_000, 3)
+
+
+def test_a_seal_made_by_an_earlier_version_still_fits():
+    """The digest was made by the first version that sealed: never change it here."""
+    before, after = {"owner": ""}, {"owner": "ada"}
+    row = AuditRow(1, 2, "user:ada", "run.owned", "run r", before, after, "my shift", 3, "r-1")
+    digest = "df40baa7a6dcd0f67b1d2101249ac2e95a5f100de4115461734ecf58a2b2e43c"
+    assert sealed(START, [row]) == digest
 
 
 def test_nothing_new_makes_no_seal(trail):

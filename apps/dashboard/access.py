@@ -20,16 +20,27 @@ from apps.runs import store as runs
 from apps.runs.records import RunInfo
 
 View = Callable[..., HttpResponse]
+_ASKER = "lastgood_asker"
+
+
+def asker(request: HttpRequest) -> Actor | None:
+    """The logged-in person, None for anybody else. Their role is looked up once a request: a page
+    asks for it several times."""
+    known = vars(request)
+    if _ASKER not in known:
+        known[_ASKER] = actor_of(request.user)
+    found: Actor | None = known[_ASKER]
+    return found
 
 
 def actor(request: HttpRequest) -> Actor:
     """The logged-in person; Forbidden for anybody else."""
-    return require(actor_of(request.user), "read")
+    return require(asker(request), "read")
 
 
 def may(request: HttpRequest, scope: str) -> bool:
     """Whether the person has a scope."""
-    found = actor_of(request.user)
+    found = asker(request)
     return bool(found and found.may(scope))
 
 
@@ -101,11 +112,11 @@ def _guarded(view: View, scope: str) -> View:
     @wraps(view)
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         try:
-            require(actor_of(request.user), scope)
+            require(asker(request), scope)
         except Forbidden as error:
             role = {
                 "needed": needed(scope),
-                "yours": words_of(actor_of(request.user)).title.lower(),
+                "yours": words_of(asker(request)).title.lower(),
             }
             context = {"message": error.message, "hint": error.hint, **role}
             return render(request, "403.html", context, status=403)

@@ -9,9 +9,9 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 
-from apps.accounts.services import actor_of
 from apps.core.clock import now_ns
 from apps.dashboard import places
+from apps.dashboard.access import asker
 from apps.dashboard.alert_health import alert_trouble
 from apps.dashboard.keys import KEYS
 from apps.dashboard.roles import words_of
@@ -63,7 +63,7 @@ def frame(request: HttpRequest) -> dict[str, Any]:
     return {
         **base,
         "rail": places.rail(request.path, _run(request), address),
-        "role": words_of(actor_of(request.user)).title.lower(),
+        "role": words_of(asker(request)).title.lower(),
         "settings_sections": partial(sections, request.path, address),
         "chosen_project": _project(request),
         "key_groups": KEYS,

@@ -4,6 +4,8 @@ import re
 
 import pytest
 from django.contrib.auth.models import Group, User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from apps.accounts import people, people_store, services, store
 from apps.accounts.records import SYSTEM, Role
@@ -179,3 +181,11 @@ def test_the_page_of_a_person_says_which_role_it_needs(reader):
     assert page.status_code == 403
     assert "the role <strong>administrator</strong>" in page.content.decode()
     assert "eve, viewer" in page.content.decode()
+
+
+def test_a_page_looks_up_the_role_of_whoever_asks_once(client, grace):
+    people.change(grace.pk, Role.OPERATOR, "", actor=SYSTEM)
+    client.force_login(grace)
+    with CaptureQueriesContext(connection) as asked:
+        assert client.get("/").status_code == 200
+    assert sum('"auth_group"' in statement["sql"] for statement in asked) == 1

@@ -11,7 +11,8 @@ from apps.accounts.records import Seal
 SEAL_ROWS = 5_000
 """Entries of one seal at most: a check reads them at once."""
 GROW_SEALS = 20
-CHECK_SEALS = 200
+CHECK_SEALS, CHECK_ROWS = 200, 50_000
+"""A check reads so many seals, and of large ones fewer: so many entries, a second or two."""
 
 log = logging.getLogger(__name__)
 
@@ -47,15 +48,18 @@ def grow(now_ns: int) -> int:
 
 def check(now_ns: int) -> tuple[int, int]:
     """(how many seals were checked, how many do not fit), those not checked for longest first."""
-    seals = seal_store.to_check(CHECK_SEALS)
-    broken = 0
-    for seal in seals:
+    broken = checked = rows = 0
+    for seal in seal_store.to_check(CHECK_SEALS):
+        rows += seal.rows
+        if checked and rows > CHECK_ROWS:
+            break
+        checked += 1
         fits = _fits(seal)
         seal_store.note_check(seal.number, now_ns, broken=not fits)
         if not fits:
             broken += 1
             log.error("accounts.audit_broken", extra={"seal": seal.number})
-    return len(seals), broken
+    return checked, broken
 
 
 def _fits(seal: Seal) -> bool:

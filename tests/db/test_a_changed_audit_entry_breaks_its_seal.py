@@ -73,6 +73,13 @@ def test_the_seal_not_checked_for_longest_is_next(trail, monkeypatch):
     assert list(checked) == [2_001, 2_002, 1_005]
 
 
+@pytest.mark.parametrize(("rows", "checked"), [(1, 1), (4, 2), (6, 3)])
+def test_a_check_reads_so_many_entries_and_one_seal_at_least(trail, monkeypatch, rows, checked):
+    """A long trail is sealed in large pieces: two hundred of them were a million entries."""
+    monkeypatch.setattr(chain, "CHECK_ROWS", rows)
+    assert chain.check(2_000) == (checked, 0)
+
+
 @pytest.mark.django_db(transaction=True)
 def test_nothing_is_sealed_while_an_entry_is_being_written():
     other = connections.create_connection("default")

@@ -13,14 +13,13 @@ from django.http import HttpRequest
 from django.utils.http import urlencode
 
 from apps.accounts.records import AuditQuery, AuditRow
+from apps.core.cells import cell
 from apps.core.errors import AppError
 from apps.core.times import read_time_ns, say_time
 
 COLUMNS = ("id", "time", "actor", "action", "object", "run", "before", "after", "reason",
            "request_id")  # fmt: skip
 _MAX_TEXT = 300
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""A spreadsheet takes a cell that begins like this for a formula."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +122,7 @@ def csv_parts(entries: Iterable[dict[str, Any]]) -> Iterator[str]:
 
 
 def _cell(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    return cell(json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value))
 
 
 def json_parts(entries: Iterable[dict[str, Any]], chain: dict[str, Any]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.http import StreamingHttpResponse
 
+from apps.core.cells import cell
 from apps.metrics import store as metrics
 from apps.runs import store as runs
 
@@ -35,7 +36,7 @@ def answer(name: str, lines: Iterable[Sequence[Any]]) -> StreamingHttpResponse:
 
 def of_series(run_id: int, key: str) -> Iterator[Sequence[Any]]:
     """All points of one series of the job, attempt by attempt."""
-    yield "attempt", "step", "time_ns", key
+    yield "attempt", "step", "time_ns", cell(key)
     yield from _points(run_id, key)
 
 
@@ -46,12 +47,12 @@ def of_rows(run_id: int, rows: Mapping[str, Sequence[str]]) -> Iterator[Sequence
     for label, names in rows.items():
         for name in names:
             for point in _points(run_id, name):
-                yield label, name, *point
+                yield cell(label), cell(name), *point
 
 
 def of_ranks(run_id: int, attempt: int, key: str) -> Iterator[Sequence[Any]]:
     """All points of a per-rank series of one attempt, by step; a few steps in memory at a time."""
-    yield "step", "time_ns", "rank", key
+    yield "step", "time_ns", "rank", cell(key)
     for low, high in metrics.step_windows(run_id, attempt, (0, None), MOST_ROWS):
         points = metrics.read_rank_rows(run_id, attempt, key, low, high)
         if points is None or points.rank is None:

@@ -77,3 +77,10 @@ def test_what_is_no_number_is_told_as_such(reader, wide):
 @pytest.mark.parametrize("path", ["ranks/1.csv", "layers.csv", "layers.csv?lines=layer+9"])
 def test_what_is_not_logged_is_not_found(reader, wide, path):
     assert reader.get(f"/runs/wide/{path}").status_code == 404
+
+
+def test_no_name_is_a_formula():
+    """Any sender names series; people open the file in a spreadsheet."""
+    name = '=HYPERLINK("http://evil.example")'
+    assert next(iter(points_csv.of_series(0, name)))[-1] == f"'{name}"
+    assert next(iter(points_csv.of_ranks(0, 0, name)))[-1] == f"'{name}"

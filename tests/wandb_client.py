@@ -45,6 +45,7 @@ SockClient.connect = when_it_listens
 """
 """The old client's helper writes its port down between `bind` and `listen`; the client asks there
 once, and hangs when it is refused: seen on two busy cores."""
+_PROGRAM = "import runpy; runpy.run_module('wandb', run_name='__main__', alter_sys=True)\n"
 BROKEN = b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
@@ -100,13 +101,17 @@ class Client:
     def start_sync(self, run: str, *args: str) -> subprocess.Popen[str]:
         """`wandb sync` of the folders that a run left offline."""
         folders = [str(path) for path in sorted(self.home.glob(f"wandb/offline-run-*-{run}"))]
-        return self._start(["-m", "wandb", "sync", *args, *folders], {})
+        return self._start([*self._program(), "sync", *args, *folders], {})
 
     def start_sync_online(self) -> subprocess.Popen[str]:
         """`wandb sync` of everything below the home that was logged live."""
         folders = [str(path) for path in sorted(self.home.glob("wandb/run-*"))]
         flags = ("--include-online", "--include-synced")
-        return self._start(["-m", "wandb", "sync", *flags, *folders], {})
+        return self._start([*self._program(), "sync", *flags, *folders], {})
+
+    def _program(self) -> list[str]:
+        """`wandb` for a terminal."""
+        return ["-c", PATIENT + _PROGRAM] if self.version == OLD else ["-m", "wandb"]
 
     def _start(self, args: list[str], env: Mapping[str, str]) -> subprocess.Popen[str]:
         place = {

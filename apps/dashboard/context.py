@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from django.conf import settings
@@ -68,7 +68,7 @@ def frame(request: HttpRequest) -> dict[str, Any]:
         "chosen_project": _project(request),
         "key_groups": KEYS,
         "events_url": events_url(request),
-        "open_incidents": incidents.open_count,
+        "open_incidents": cache(incidents.open_count),
         "disk_warning": disk_warning,
         "alert_trouble": alert_trouble,
     }

@@ -132,11 +132,15 @@ def _allowed_origin(request: HttpRequest) -> str:
     origin = request.headers.get("Origin", "")
     if not origin:
         return ""
-    asked, own = urlsplit(origin), urlsplit(settings.PUBLIC_URL)
+    own = urlsplit(settings.PUBLIC_URL)
     if origin == f"{own.scheme}://{own.netloc}":
         return origin
+    try:
+        asked = urlsplit(origin)
+        port = asked.port or (443 if asked.scheme == "https" else 80)
+    except ValueError:  # a host or a port that none can be
+        return ""
     host = request.get_host().rsplit(":", 1)[0]
-    port = asked.port or (443 if asked.scheme == "https" else 80)
     same = asked.hostname == host.strip("[]") and port == settings.PORT
     return origin if same else ""
 

@@ -152,6 +152,11 @@ def test_the_page_of_an_order_shows_how_far_it_has_come(operator, incident):
     assert "HMAC-SHA256" in text
 
 
+def test_the_deck_of_a_run_lets_a_key_acknowledge(operator, incident):
+    page = operator.get("/runs/boom/").content.decode()
+    assert '<button class="btn" type="submit" data-key="a">Acknowledge</button>' in page
+
+
 @pytest.mark.parametrize(
     ("path", "most"), [("/", 49), ("/runs/boom/", 92), ("/incidents/", 20), ("/alerts/", 24)]
 )

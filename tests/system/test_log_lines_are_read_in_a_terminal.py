@@ -106,6 +106,7 @@ def test_nothing_found_says_when_the_run_was_heard(lastgood, filled):
         (("cli",), {"token": ""}, "no token"),
         (("cli",), {"url": "http://127.0.0.1:1"}, "does not answer"),
         (("cli",), {"url": "lastgood:8000"}, "is no address"),
+        (("cli",), {"url": "http://[:8000"}, "is no address"),
     ],
 )
 def test_trouble_is_said_in_words(lastgood, filled, args, given, words):

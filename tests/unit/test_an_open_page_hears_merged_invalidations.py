@@ -84,6 +84,8 @@ def test_who_subscribes_again_may_have_missed_anything():
         ("http://site.example:9000", ""),
         ("http://evil.example:8000", ""),
         ("null", ""),
+        ("http://[::site.example", ""),
+        ("https://site.example:99999", ""),
         ("", ""),
     ],
 )

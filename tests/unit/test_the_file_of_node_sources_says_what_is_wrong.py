@@ -42,6 +42,8 @@ def test_numbers_stand_for_hosts_and_hosts_for_nodes():
         (one("{name: a, kind: prometheus, urls: ['ftp://a']}"), "sources[0].urls"),
         (one("{name: a, kind: prometheus, urls: ['http://u:p@a']}"), "sources[0].urls"),
         (one("{name: a, kind: prometheus, urls: ['http://a[0-99999]/']}"), "sources[0].urls"),
+        (one("{name: a, kind: prometheus, urls: ['http://a[:08-10]/']}"), "sources[0].urls"),
+        (one("{name: a, kind: gpud, urls: ['http://[:08-10]/']}"), "sources[0].urls"),
         (one("{name: a, kind: kubernetes, url: 'k8s:6443'}"), "sources[0].url"),
         (one("{name: a, kind: kubernetes, urls: ['http://a']}"), "sources[0].urls"),
         (one("{name: a, kind: gpud, urls: ['http://a'], namespaces: [x]}"), "sources[0]"),

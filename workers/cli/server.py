@@ -38,7 +38,11 @@ class Server:
     """A Lastgood server and the token to ask it with."""
 
     def __init__(self, url: str, token: str) -> None:
-        if urlsplit(url).scheme not in ("http", "https"):
+        try:
+            known = urlsplit(url).scheme in ("http", "https")
+        except ValueError:
+            known = False
+        if not known:
             raise Trouble(f'"{url}" is no address', hint="such as http://lastgood.example:8000")
         self.url = url.rstrip("/")
         self.token = token

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 import yaml
@@ -113,7 +113,7 @@ def targets(source: Source) -> Iterator[Target]:
     for said in source.urls:
         node, url = (said, named[said]) if named is not None else ("", said)
         for one in _each(url, left):
-            own = node or ("" if is_federation(one) else urlsplit(one).hostname or "")
+            own = node or ("" if is_federation(one) else _parts(one).hostname or "")
             yield Target(one, own)
             left -= 1
 
@@ -131,4 +131,12 @@ def _each(url: str, most: int) -> Iterator[str]:
 
 def is_federation(url: str) -> bool:
     """Whether a Prometheus answers there for all its targets: it must be told which series."""
-    return urlsplit(url).path.rstrip("/").endswith("/federate")
+    return _parts(url).path.rstrip("/").endswith("/federate")
+
+
+def _parts(url: str) -> SplitResult:
+    """The parts of an address; none of what is no address, as `[:08-10]` for a host."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return urlsplit("")

@@ -79,7 +79,7 @@ def delta(answer: Mapping[str, Any], until: Until, had: Mark) -> dict[str, Any]:
     kept = []
     for name, part in answer.items():
         if name == "charts":
-            found[name] = {key: _chart(one, until, had, seen) for key, one in part.items()}
+            found[name] = {key: _chart((key, one), until, had, seen) for key, one in part.items()}
             continue
         told = plain(part)
         seen.append(_digest(name.encode(), orjson.dumps(told)))
@@ -92,19 +92,21 @@ def delta(answer: Mapping[str, Any], until: Until, had: Mark) -> dict[str, Any]:
 
 
 def _chart(
-    chart: Mapping[str, Any], until: Until, had: Mark, seen: list[bytes]
+    named: tuple[str, Mapping[str, Any]], until: Until, had: Mark, seen: list[bytes]
 ) -> dict[str, Any] | None:
-    """The chart, its ends, or None; adds to what the page will have seen."""
+    """The chart, its ends, or None; adds to what the page will have seen. named: with its key, as
+    what the page has of one chart is nothing that it has of another, be they alike."""
+    key, chart = named
     curves = [_Curve(trace) for trace in chart["figure"]["data"] if _grows(trace)]
     begins = [curve.begin(until) for curve in curves]
     bare = {**chart, "figure": {**chart["figure"], "data": [c.look for c in curves]}}
     few = [trace for trace in chart["figure"]["data"] if not _grows(trace)]
-    whole = _digest(orjson.dumps((bare, few)), *(c.bytes_to(len(c.x)) for c in curves))
-    seen += [whole, _beginning(curves, begins)]
+    whole = _digest(orjson.dumps((key, bare, few)), *(c.bytes_to(len(c.x)) for c in curves))
+    seen += [whole, _beginning(key, curves, begins)]
     if whole in had.known:
         return None
     begins = [curve.begin(had.until) for curve in curves]
-    if not curves or _beginning(curves, begins) not in had.known:
+    if not curves or _beginning(key, curves, begins) not in had.known:
         return dict(chart)
     ends = iter([curve.end(keep) for curve, keep in zip(curves, begins, strict=True)])
     data = [next(ends) if _grows(trace) else trace for trace in chart["figure"]["data"]]
@@ -140,10 +142,11 @@ class _Curve:
         return {"meta": self.look["meta"], "keep": keep, "x": self.x[keep:], "y": self.y[keep:]}
 
 
-def _beginning(curves: Sequence[_Curve], begins: Sequence[int]) -> bytes:
-    """Of the looks and first points of the curves of a chart."""
+def _beginning(key: str, curves: Sequence[_Curve], begins: Sequence[int]) -> bytes:
+    """Of the looks and first points of the curves of the chart that has this key."""
     parts = [curve.bytes_to(keep) for curve, keep in zip(curves, begins, strict=True)]
-    return _digest(orjson.dumps([(c.look, n) for c, n in zip(curves, begins, strict=True)]), *parts)
+    looks = [(curve.look, keep) for curve, keep in zip(curves, begins, strict=True)]
+    return _digest(orjson.dumps((key, looks)), *parts)
 
 
 def _digest(*parts: bytes) -> bytes:

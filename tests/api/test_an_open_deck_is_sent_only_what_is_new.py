@@ -5,6 +5,7 @@ import pytest
 from apps.core.records import MetricRow
 from apps.metrics import store as metrics
 from apps.metrics.services import compact
+from apps.metrics.store import pins
 from apps.runs import store as runs
 from apps.runs.progress_store import note_progress
 from apps.runs.records import Progress
@@ -117,6 +118,17 @@ def test_a_rewind_brings_the_whole_chart(ask, run):
     ends = lines(loss(ask()))
     assert [line["keep"] > 0 for line in ends] == [True] * len(ends)
     assert sum(len(line["x"]) for line in ends) < 110
+
+
+@pytest.mark.parametrize("rows", [0, 50])
+def test_a_chart_that_is_like_another_is_no_chart_that_the_page_has(ask, run, rows):
+    """A colleague keeps the series of a row for everybody while the page is open."""
+    ask()
+    pins.add_pin(run.id, pins.EVERYBODY, "train/loss", T0_NS)
+    if rows:
+        run.log(20_000, 20_000 + rows)
+    kept = ask()["charts"]["pin:train/loss"]
+    assert all("keep" not in line and len(line["x"]) > 500 for line in lines(kept))
 
 
 def test_what_is_looked_at_anew_is_sent_whole(ask, run):

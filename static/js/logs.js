@@ -57,8 +57,7 @@ function progress() {
   if (follow.late) parts.push(`${number(follow.late)} came late`);
   say(parts.join(" · "));
   find("[data-go-on]").hidden = !partial || page.searching;
-  find("[data-pulse-table]").addEventListener("click", () => pulse.table());
-find("[data-stop]").hidden = !page.searching;
+  find("[data-stop]").hidden = !page.searching;
   form.toggleAttribute("data-busy", page.searching);
   empty.hidden = rows.size > 0 || page.searching;
 }
@@ -294,6 +293,7 @@ window.addEventListener("popstate", () => {
   go({ at: new URLSearchParams(location.search).get("at") }, false);
 });
 
+find("[data-pulse-table]").addEventListener("click", () => pulse.table());
 find("[data-stop]").addEventListener("click", () => stop?.abort());
 find("[data-go-on]").addEventListener("click", () => more(found.side, true));
 find("[data-follow]").addEventListener("click", () => follow.set(!follow.on));

@@ -11,6 +11,11 @@ from tests.stack import until
 
 LINES = "[data-lines] > .line"
 NOW_NS = time.time_ns()
+COUNT_DIALOGS = """
+  globalThis.dialogs = 0;
+  const show = HTMLDialogElement.prototype.showModal;
+  HTMLDialogElement.prototype.showModal = function () { dialogs += 1; return show.call(this); };
+"""
 KEY = "talkative"
 
 
@@ -125,3 +130,16 @@ def test_new_lines_appear_and_wait_for_a_reader_who_looks_back(visit, explored, 
     expect(fresh).to_have_text("1 new line")
     fresh.click()
     expect(page.locator(LINES).last).to_contain_text("newest one")
+
+
+def test_lines_over_time_are_one_table_however_often_lines_were_counted(visit, explored):
+    page = visit().page
+    page.add_init_script(COUNT_DIALOGS)
+    page.goto(explored)
+    page.locator("[data-matrix][data-drawn-ms]").wait_for()
+    page.fill("#q", "step")
+    page.press("#q", "Enter")
+    expect(page.locator(f"{LINES} mark").first).to_have_text("step")
+    page.locator("[data-pulse-table]").click()
+    expect(page.get_by_role("dialog", name="Lines over time as a table")).to_be_visible()
+    assert page.evaluate("dialogs") == 1

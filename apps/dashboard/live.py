@@ -30,6 +30,8 @@ from apps.core.live import CHANNEL
 
 HEARTBEAT_S = 15.0
 MERGE_S = 0.25
+READY_S = 5.0
+"""How long a page that is the first waits for the subscription before it is greeted."""
 RETRY_S = 2.0
 STREAM_S = 3_600.0
 """Then a page has to ask again: whoever was logged out meanwhile hears no more."""
@@ -75,14 +77,19 @@ class Hub:
     def __init__(self) -> None:
         self.listeners: set[Listener] = set()
         self.feed: asyncio.Task[None] | None = None
-        self._subscribed = False
+        self._subscribed = asyncio.Event()
 
     def join(self, listener: Listener) -> None:
         """Starts the subscription with the first listener."""
         self.listeners.add(listener)
         if self.feed is None or self.feed.done():
-            self._subscribed = False
+            self._subscribed = asyncio.Event()
             self.feed = asyncio.get_running_loop().create_task(self._follow())
+
+    async def ready(self) -> None:
+        """Returns once whoever joined hears of changes; while Valkey is away, after READY_S."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._subscribed.wait(), READY_S)
 
     def leave(self, listener: Listener) -> None:
         """Ends the subscription with the last listener."""
@@ -112,10 +119,10 @@ class Hub:
         the client: what was said in between nobody knows."""
         if message["type"] == "message":
             self._tell(message)
-        elif self._subscribed:
+        elif self._subscribed.is_set():
             for listener in self.listeners:
                 listener.add({"run": listener.run or "*", "what": ["everything"]})
-        self._subscribed = True
+        self._subscribed.set()
 
     def _tell(self, message: dict[str, Any]) -> None:
         with suppress(orjson.JSONDecodeError):
@@ -216,14 +223,16 @@ async def events(request: HttpRequest) -> HttpResponseBase:
 
 
 async def _stream(listener: Listener) -> AsyncIterator[bytes]:
-    """hello, then merged messages; a beat when nothing happened for a while, so that a page notices
-    a connection that died without a word. Ends after STREAM_S, and the page opens another one.
+    """hello, from which on nothing is missed, then merged messages; a beat when nothing happened
+    for a while, so that a page notices a connection that died without a word. Ends after STREAM_S,
+    and the page opens another one.
 
     There are no ids: a page that comes back asks for what is new since its own data, whatever it
     missed.
     """
     hub.join(listener)
     try:
+        await hub.ready()
         retry_ms = 2000 + random.randrange(2000)  # noqa: S311 - spreads reconnects
         yield f"retry: {retry_ms}\nevent: hello\ndata: {{}}\n\n".encode()
         end = asyncio.get_running_loop().time() + STREAM_S

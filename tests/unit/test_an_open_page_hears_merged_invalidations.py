@@ -30,9 +30,48 @@ def test_a_page_of_one_run_hears_only_of_that_run():
     assert page.take() == []
 
 
-def test_the_stream_greets_then_tells(monkeypatch):
-    monkeypatch.setattr(live.hub, "join", lambda _: None)
+@pytest.fixture
+def hub(monkeypatch):
+    """A hub of its own, whose subscription is what the test says."""
+    made = live.Hub()
+    monkeypatch.setattr(made, "join", lambda _: None)
+    monkeypatch.setattr(live, "hub", made)
+    return made
 
+
+@pytest.fixture
+def subscribed(hub):
+    hub._heard({"type": "subscribe"})
+
+
+def test_a_page_is_greeted_once_it_hears_of_changes(hub):
+    async def story():
+        stream = live._stream(listener())
+        hello = asyncio.ensure_future(anext(stream))
+        done, _ = await asyncio.wait([hello], timeout=0.05)
+        hub._heard({"type": "subscribe"})
+        said = await hello
+        await stream.aclose()
+        return done, said
+
+    early, hello = asyncio.run(story())
+    assert early == set()
+    assert b"event: hello\n" in hello
+
+
+def test_a_page_is_greeted_while_valkey_is_away(hub, monkeypatch):
+    monkeypatch.setattr(live, "READY_S", 0.01)
+
+    async def first():
+        stream = live._stream(listener())
+        hello = await anext(stream)
+        await stream.aclose()
+        return hello
+
+    assert b"event: hello\n" in asyncio.run(first())
+
+
+def test_the_stream_greets_then_tells(subscribed):
     async def first_two():
         page = listener()
         stream = live._stream(page)
@@ -47,8 +86,7 @@ def test_the_stream_greets_then_tells(monkeypatch):
     assert told == b'event: changed\ndata: {"run":"a","step":1,"what":["metrics"]}\n\n'
 
 
-def test_a_quiet_stream_still_beats(monkeypatch):
-    monkeypatch.setattr(live.hub, "join", lambda _: None)
+def test_a_quiet_stream_still_beats(subscribed, monkeypatch):
     monkeypatch.setattr(live, "HEARTBEAT_S", 0.01)
 
     async def second():
@@ -129,8 +167,7 @@ def test_a_page_is_told_to_come_back_when_postgres_is_away(sessions, monkeypatch
     assert ask().status_code == 503
 
 
-def test_a_stream_ends_so_that_the_session_is_looked_at_again(monkeypatch):
-    monkeypatch.setattr(live.hub, "join", lambda _: None)
+def test_a_stream_ends_so_that_the_session_is_looked_at_again(subscribed, monkeypatch):
     monkeypatch.setattr(live, "STREAM_S", 0.0)
 
     async def whole():

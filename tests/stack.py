@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,17 +15,10 @@ import httpx
 import psycopg
 import redis
 
+from tests.system.processes import ROOT, free_port
 from workers.embedded import Postgres, Valkey
 
-ROOT = Path(__file__).resolve().parents[1]
-DEADLINE_S = 60.0
-
-
-def free_port() -> int:
-    """A port of the loopback that nobody uses now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+DEADLINE_S = 120.0
 
 
 def until(true: Callable[[], bool], what: str, deadline_s: float = DEADLINE_S) -> None:
@@ -122,7 +114,7 @@ class Stack:
     def cookie(self) -> str:
         """The session of a person who has just signed in, as a browser sends it."""
         link = next(word for word in self.manage("login_link").split() if "/login/" in word)
-        answer = httpx.get(f"{self.url}/login/{link.rsplit('/', 1)[1]}")
+        answer = httpx.get(f"{self.url}/login/{link.rsplit('/', 1)[1]}", timeout=DEADLINE_S)
         return f"lastgood_session={answer.cookies['lastgood_session']}"
 
     def start_writer(self) -> None:
@@ -193,7 +185,7 @@ class Stack:
     def get(self, path: str) -> dict[str, Any]:
         """JSON of the REST API."""
         headers = {"Authorization": f"Bearer {self.token}"}
-        return httpx.get(f"{self.url}/api/v1/{path}", headers=headers, timeout=20).json()
+        return httpx.get(f"{self.url}/api/v1/{path}", headers=headers, timeout=DEADLINE_S).json()
 
     def drained(self, run: str) -> bool:
         """Whether all that was accepted is written and analysed."""

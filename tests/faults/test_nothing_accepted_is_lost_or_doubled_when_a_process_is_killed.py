@@ -64,3 +64,4 @@ def test_a_celery_worker_killed_while_it_compacts_leaves_every_point_once(stack,
     stack.start_worker()
     until(stack.no_job_waits, "the new worker to take the rest")
     assert_exactly_once(stack, sender)
+    stack.kill("worker")

@@ -51,6 +51,8 @@ def test_pages_that_open_at_once(stack, events_port):
 
 def test_strangers_hear_nothing(events_port):
     answer = httpx.get(
-        f"http://127.0.0.1:{events_port}/events", headers={"Cookie": "lastgood_session=x"}
+        f"http://127.0.0.1:{events_port}/events",
+        headers={"Cookie": "lastgood_session=x"},
+        timeout=WITHIN_S,
     )
     assert answer.status_code == 401

@@ -61,7 +61,8 @@ def child(home: Path, text: str) -> int:
 
 
 def free_port() -> int:
-    """A port that is free together with the next one."""
+    """A port that is free together with the next one, and that the system gives to no client: of a
+    process that is started anew it is still free."""
     draw = random.SystemRandom()
     while True:
         port = draw.randrange(10_000, 32_000)

@@ -19,6 +19,11 @@ MISSING = "no chromium on this machine (apt-get install chromium)"
 PASSWORD = "a long enough password"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 PHONE = {"viewport": {"width": 360, "height": 780}, "has_touch": True}
+PATIENCE_MS = 60_000
+"""How long a page may take until it shows what is expected: CI is busy, and a page that is right is
+not waited for."""
+LIVE = ".live[data-state=live]"
+"""A page that hears: what changed before it did, it does not show by itself."""
 FIRST = "test_a_new_user_gets_from_the_first_row_to_recovered"
 """The walk that needs the site empty."""
 
@@ -41,8 +46,9 @@ def chromium():
     """The browser; stopped before other tests run, as its loop forbids the ORM in this thread."""
     if CHROMIUM is None:
         (pytest.fail if REQUIRED else pytest.skip)(MISSING)
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield browser
@@ -100,6 +106,7 @@ def first_start_of(folder: Path) -> Path:
 def session(site, chromium):
     """The cookies of ada, who has signed in on the login page."""
     context = chromium.new_context(base_url=site.url)
+    context.set_default_timeout(PATIENCE_MS)
     page = context.new_page()
     page.goto("/login/")
     page.fill("#id_username", "ada")
@@ -116,6 +123,7 @@ class Page:
 
     def __init__(self, context: object) -> None:
         self.context = context
+        context.set_default_timeout(PATIENCE_MS)
         self.complaints: list[str] = []
         self.page = context.new_page()
         self.page.on("console", self._heard)

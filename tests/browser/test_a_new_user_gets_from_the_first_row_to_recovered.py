@@ -4,7 +4,7 @@ recovered. The data comes in by the doors of a training, and every page follows 
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import PASSWORD, PHONE, fits
+from tests.browser.conftest import LIVE, PASSWORD, PHONE, fits
 from tests.browser.training import BREAKS_AT, Training
 
 RUN = "first-run"
@@ -38,10 +38,12 @@ def token_of(page):
     expect(page.get_by_role("heading", name="No run has sent anything yet")).to_be_visible()
     page.get_by_role("button", name="Make a token").click()
     token = page.locator("#cmd-token").inner_text()
+    page.wait_for_load_state()
     commands = page.locator(".way pre").all_inner_texts()
     assert all(token in command for command in commands)
     assert f"export WANDB_API_KEY={token}" in commands[0]
     expect(page.get_by_text("Waiting for the first row")).to_be_visible()
+    page.wait_for_selector(LIVE)
     return token
 
 
@@ -71,6 +73,7 @@ def order(page):
     page.fill("#confirm", str(BACK))
     button.click()
     expect(page.locator("[data-order-state=requested]")).to_be_visible()
+    page.wait_for_selector(LIVE)
     return int(page.url.rstrip("/").rsplit("/", 1)[1])
 
 
@@ -83,6 +86,7 @@ def test_the_walk(visit, training):
     job.log(0, 60)
     page.wait_for_url(f"**/runs/{RUN}/")
     page.wait_for_selector("[data-drawn]")
+    page.wait_for_selector(LIVE)
     expect(page.locator("h1")).to_have_text(RUN)
     expect(page.locator("[data-incident]")).to_have_count(0)
 
@@ -93,12 +97,12 @@ def test_the_walk(visit, training):
 
     job.log(310, 350)
     card = page.locator("[data-incident]")
-    expect(card).to_contain_text(f"at step {BREAKS_AT}", timeout=20_000)
+    expect(card).to_contain_text(f"at step {BREAKS_AT}")
     expect(page.locator("#incident-count")).to_contain_text("1")
 
     card.get_by_role("link", name="Open incident").click()
-    page.wait_for_selector("[data-drawn]")
     expect(page.locator("#story-head")).to_contain_text("no owner")
+    page.wait_for_selector(LIVE)
     expect(page.locator(".marks .onset")).to_have_count(1)
     acknowledge_on_a_phone(visit, page.url)
     expect(page.locator("#story-head")).to_contain_text("acknowledged by ada")
@@ -110,10 +114,9 @@ def test_the_walk(visit, training):
     job.log(BACK, BACK + 40)
     expect(page.locator("[data-order-state=resumed]")).to_contain_text("Attempt 1 runs")
     job.log(BACK + 40, BREAKS_AT + 80)
-    expect(page.locator("[data-order-state=recovered]")).to_be_visible(timeout=20_000)
+    expect(page.locator("[data-order-state=recovered]")).to_be_visible()
 
     page.get_by_role("link", name="Flight deck").click()
-    page.wait_for_selector("[data-drawn]")
     expect(page.locator("[data-outcome=recovered]")).to_contain_text(f"to step {BACK}")
     expect(page.locator("[data-incident]")).to_have_count(0)
     expect(page.locator("svg.lanes g[aria-label='Attempts']")).to_contain_text("1")

@@ -1,4 +1,5 @@
 import pytest
+from playwright.sync_api import expect
 
 
 @pytest.fixture
@@ -12,7 +13,7 @@ def drawer(visit, exploded):
 
 def test_the_button_wakes_up_when_step_and_note_are_there(drawer):
     order = drawer.locator("[data-order]")
-    assert order.is_disabled()
+    expect(order).to_be_disabled()
     drawer.fill("#confirm", "750")
     assert order.is_disabled()
     drawer.fill("#reason", "learning rate fixed")
@@ -24,5 +25,5 @@ def test_the_button_wakes_up_when_step_and_note_are_there(drawer):
 def test_another_checkpoint_shows_its_own_order(drawer):
     drawer.locator("#c-0-600").check()
     drawer.wait_for_selector("[data-expected='600']")
-    assert drawer.locator("[data-order]").inner_text() == "Roll back attempt 0 to step 600"
-    assert '"CKPT_RESUME_STEP": "600"' in drawer.locator("pre.order").text_content()
+    expect(drawer.locator("[data-order]")).to_have_text("Roll back attempt 0 to step 600")
+    expect(drawer.locator("pre.order")).to_contain_text('"CKPT_RESUME_STEP": "600"')

@@ -15,6 +15,7 @@ def test_an_acknowledgement_elsewhere_shows_and_the_charts_stay(visit, site, exp
         f"{site.url}/api/v1/incidents/{exploded['id']}/acknowledge",
         json={"reason": "looking"},
         headers={"Authorization": f"Bearer {site.token}"},
+        timeout=60,
     ).raise_for_status()
     page.wait_for_selector("#story-head:has-text('acknowledged by test')")
     page.wait_for_selector("#story-body:has-text('acknowledged: looking')")

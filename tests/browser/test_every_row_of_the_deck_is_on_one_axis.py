@@ -9,6 +9,14 @@ PLACE = """(step) => {
     return plot.getBoundingClientRect().left - left + x._offset + x.l2p(step);
   });
 }"""
+SETTLED = """() => {
+  const { deck } = document.querySelector("[data-deck]");
+  const { start, end } = deck.data.axis;
+  const plots = [...deck.root.querySelectorAll("[data-chart]:not([hidden]) .plot")];
+  return !deck.abort && plots.every(({ _fullLayout: { xaxis: { range } } }) =>
+    Math.abs(range[0] - start) + Math.abs(range[1] - end) < 1e-6);
+}"""
+"""Nothing is asked for, and all rows show the axis: they are moved one by one."""
 FAR_CELLS = """async () => {
   const { scale } = await import("/static/js/lanes.js");
   const deck = document.querySelector("[data-deck]").deck;
@@ -73,6 +81,7 @@ def test_a_zoom_reads_finer_data_and_lands_in_the_address(deck):
     with deck.expect_response(lambda answer: "from=" in answer.url):
         deck.mouse.up()
     deck.wait_for_function("() => new URL(location.href).searchParams.has('from')")
+    deck.wait_for_function(SETTLED)
     places = deck.evaluate(PLACE, 1000)
     assert max(places) - min(places) <= 1
     deck.keyboard.press("0")
@@ -96,6 +105,7 @@ def test_nan_is_a_triangle_at_the_top_and_a_mark_in_its_lane(visit, site):
         f"{site.url}/api/v1/runs/nan-run/metrics",
         json={"source": "http", "rows": rows},
         headers={"Authorization": f"Bearer {site.token}"},
+        timeout=60,
     ).raise_for_status()
     from tests.stack import until
 

@@ -38,7 +38,7 @@ def test_layers_are_followed_down_to_five_lines_and_to_their_table(visit, explod
     chart = page.locator("[data-chart=layers]")
     chart.scroll_into_view_if_needed()
     expect(chart.locator(".scatterlayer .trace")).to_have_count(5)
-    assert "layer+0" not in page.url and "layer+5" in page.url
+    page.wait_for_url(lambda address: "layer+0" not in address and "layer+5" in address)
     page.locator("[data-layers-table]").click()
     page.wait_for_url("**/layers/?statistic=grad_norm**")
     expect(page.locator("tbody tr")).to_have_count(14)
@@ -70,7 +70,9 @@ def test_a_name_is_corrected_and_corrected_back(visit, names, javascript):
     expect(page.locator(".messages[role=status]")).to_contain_text("The names are saved.")
     assert field.input_value() == "train/lr"
     field.fill("")
-    page.get_by_role("button", name="Save").click()
+    with page.expect_navigation():
+        page.get_by_role("button", name="Save").click()
+    expect(page.locator(".messages[role=status]")).to_contain_text("The names are saved.")
     assert field.input_value() == ""
 
 

@@ -7,6 +7,7 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import LIVE
 from tests.stack import until
 
 LINES = "[data-lines] > .line"
@@ -41,6 +42,7 @@ def say(site):
             f"{site.url}/api/v1/runs/{KEY}/lines",
             content=body,
             headers={"Authorization": f"Bearer {site.token}"},
+            timeout=60,
         )
         assert answer.status_code < 300, answer.text
 
@@ -121,6 +123,7 @@ def test_new_lines_appear_and_wait_for_a_reader_who_looks_back(visit, explored, 
     page.goto(explored)
     follow = page.locator("[data-follow]")
     expect(follow).to_have_attribute("aria-pressed", "true")
+    page.wait_for_selector(LIVE)
     say((1, "fresh one", "INFO", 0), (1, "late one", "INFO", 30.5))
     expect(page.locator(LINES).last).to_contain_text("fresh one")
     expect(page.locator(f"{LINES}.late")).to_contain_text("late one")

@@ -18,6 +18,7 @@ def post(site):
             f"{site.url}/api/v1/runs/{KEY}/metrics",
             json={"source": "http", "rows": rows},
             headers={"Authorization": f"Bearer {site.token}"},
+            timeout=60,
         ).raise_for_status()
 
     return send

@@ -44,29 +44,30 @@ log = logging.getLogger(__name__)
 
 
 class Listener:
-    """What one open page has not been told yet, merged by run."""
+    """What one open page has not been told yet, merged to one message. run: its run, "" for a page
+    of all runs: it hears that runs changed and not which, as hundreds of them may at once."""
 
     def __init__(self, run: str) -> None:
         self.run = run
-        self.waiting: dict[str, dict[str, Any]] = {}
+        self.step: int | None = None
+        self.what: set[str] = set()
         self.wake = asyncio.Event()
 
     def add(self, message: dict[str, Any]) -> None:
         """Merges a message into what waits, if the page wants it."""
-        key = str(message.get("run"))
-        if self.run and key != self.run:
+        if self.run and message.get("run") != self.run:
             return
-        old = self.waiting.get(key, {"what": []})
-        what = sorted({*old["what"], *message.get("what", [])})
+        self.what.update(message.get("what", []))
         step = message.get("step")
-        newest = old.get("step") if step is None else step
-        self.waiting[key] = {"run": key, "step": newest, "what": what}
+        if self.run and step is not None:
+            self.step = step
         self.wake.set()
 
-    def take(self) -> list[dict[str, Any]]:
+    def take(self) -> dict[str, Any]:
         """What waits; afterwards nothing does."""
-        found = list(self.waiting.values())
-        self.waiting.clear()
+        found = {"run": self.run or "*", "step": self.step, "what": sorted(self.what)}
+        self.step = None
+        self.what.clear()
         self.wake.clear()
         return found
 
@@ -121,7 +122,7 @@ class Hub:
             self._tell(message)
         elif self._subscribed.is_set():
             for listener in self.listeners:
-                listener.add({"run": listener.run or "*", "what": ["everything"]})
+                listener.add({"run": listener.run, "what": ["everything"]})
         self._subscribed.set()
 
     def _tell(self, message: dict[str, Any]) -> None:
@@ -242,8 +243,7 @@ async def _stream(listener: Listener) -> AsyncIterator[bytes]:
             except TimeoutError:
                 yield b"event: beat\ndata: {}\n\n"
                 continue
-            for message in listener.take():
-                yield b"event: changed\ndata: " + orjson.dumps(message) + b"\n\n"
+            yield b"event: changed\ndata: " + orjson.dumps(listener.take()) + b"\n\n"
             await asyncio.sleep(MERGE_S)
     finally:
         hub.leave(listener)

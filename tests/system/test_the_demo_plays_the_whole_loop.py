@@ -48,22 +48,25 @@ def api(demo):
         yield client
 
 
+def page_of(api, run):
+    items = api.get("/incidents", params={"run": run}).json()["items"]
+    return next((item for item in items if item["page"]), None)
+
+
 @pytest.fixture(scope="module")
 def pages(api):
     """The page of each run, once it is there."""
-
-    def page_of(run):
-        items = api.get("/incidents", params={"run": run}).json()["items"]
-        return next((item for item in items if item["page"]), None)
-
     return {
-        run: eventually(lambda run=run: page_of(run), WITHIN_S, f"a page of {run}") for run in RUNS
+        run: eventually(lambda run=run: page_of(api, run), WITHIN_S, f"a page of {run}")
+        for run in RUNS
     }
 
 
 @pytest.fixture(scope="module")
 def orders(api, pages):
-    """A rollback of each run, followed to its verdict."""
+    """A rollback of each run, followed to its verdict. It waits for a suspect: an order stops the
+    ranks, and on a busy machine before one of them stands apart."""
+    eventually(lambda: page_of(api, "sdc_rollback")["suspects"], WITHIN_S, "a suspect")
     for run, step in RUNS.items():
         order = {"step": step, "confirm": str(step), "reason": "test", "idempotency_key": run}
         answer = api.post(f"/runs/{run}/rollback", json=order)

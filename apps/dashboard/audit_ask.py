@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -108,17 +106,11 @@ def as_dict(row: AuditRow, runs: dict[int, str]) -> dict[str, Any]:
     return dict(zip(COLUMNS, values, strict=True))
 
 
-def csv_parts(entries: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """Lines of a CSV file. No cell is taken for a formula."""
-    out = io.StringIO()
-    writer = csv.writer(out)
-    writer.writerow(COLUMNS)
+def csv_lines(entries: Iterable[dict[str, Any]]) -> Iterator[Sequence[str]]:
+    """Lines of a CSV file, heads first. No cell is taken for a formula."""
+    yield COLUMNS
     for entry in entries:
-        writer.writerow([_cell(value) for value in entry.values()])
-        yield out.getvalue()
-        out.seek(0)
-        out.truncate()
-    yield out.getvalue()
+        yield [_cell(value) for value in entry.values()]
 
 
 def _cell(value: Any) -> str:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
-
-from django.http import StreamingHttpResponse
 
 from apps.core.cells import cell
 from apps.metrics import store as metrics
@@ -15,23 +11,6 @@ from apps.runs import store as runs
 
 MOST_ROWS = 250_000
 """Of all ranks that are in memory at once."""
-
-
-class _Line:
-    """A file that gives back what is written to it, one row at a time."""
-
-    def write(self, text: str) -> str:
-        return text
-
-
-def answer(name: str, lines: Iterable[Sequence[Any]]) -> StreamingHttpResponse:
-    """Lines, heads first, as a file of that name."""
-    writer = csv.writer(_Line())
-    told = (writer.writerow(line) for line in lines)
-    response = StreamingHttpResponse(told, content_type="text/csv; charset=utf-8")
-    safe = re.sub(r"[^A-Za-z0-9._-]+", "-", name)[:160]
-    response["Content-Disposition"] = f'attachment; filename="{safe}.csv"'
-    return response
 
 
 def of_series(run_id: int, key: str) -> Iterator[Sequence[Any]]:

@@ -11,9 +11,9 @@ from django.views.decorators.http import require_safe
 
 from apps.core.clock import now_ns
 from apps.dashboard import attempts as side_by_side
+from apps.dashboard import csv_file, points_csv
 from apps.dashboard import curves as cv
 from apps.dashboard import flight as words
-from apps.dashboard import points_csv
 from apps.dashboard import series as shown_series
 from apps.dashboard.access import may_operate, run_of
 from apps.dashboard.deck_ask import ask_of, kind_of, span_of
@@ -101,7 +101,7 @@ def series(request: HttpRequest, key: str) -> HttpResponse | StreamingHttpRespon
     if name is None:
         raise Http404("this run logs nothing of the kind")
     if request.GET.get("format") == "csv":
-        return points_csv.answer(f"{info.key}-{name}", points_csv.of_series(info.id, name))
+        return csv_file.answer(f"{info.key}-{name}", points_csv.of_series(info.id, name))
     found = shown_series.curves(info.id, [name], points=TABLE_POINTS)[name]
     curves = [curve for curve in found if curve.rank is None]
     lines = [
@@ -156,7 +156,7 @@ def rank_points(request: HttpRequest, key: str, attempt: int) -> StreamingHttpRe
     if name is None or runs.attempt(info.id, attempt) is None:
         raise Http404("no ranks of this attempt logged a loss")
     lines = points_csv.of_ranks(info.id, attempt, name)
-    return points_csv.answer(f"{info.key}-{attempt}-{name}-by-rank", lines)
+    return csv_file.answer(f"{info.key}-{attempt}-{name}-by-rank", lines)
 
 
 @require_safe
@@ -167,4 +167,4 @@ def layer_points(request: HttpRequest, key: str) -> StreamingHttpResponse:
     rows = heatmap.row_series(query) if ask.lines else {}
     if not rows:
         raise Http404("this run logs nothing of the kind")
-    return points_csv.answer(f"{info.key}-layers", points_csv.of_rows(info.id, rows))
+    return csv_file.answer(f"{info.key}-layers", points_csv.of_rows(info.id, rows))

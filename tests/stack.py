@@ -7,7 +7,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -128,8 +129,9 @@ class Stack:
         self.start("worker", [sys.executable, *argv])
         until(lambda: "ready" in self.log("worker")[before:], "the worker")
 
-    def start_asking_for(self, job: str) -> None:
-        """Asks the workers for a job four times a second, until "asker" is killed.
+    @contextmanager
+    def asking_for(self, job: str) -> Iterator[None]:
+        """Meanwhile the workers are asked for a job four times a second.
 
         A fixed number of jobs could all be done before there is anything for them to do.
         """
@@ -139,6 +141,10 @@ class Stack:
             f"while True: app.send_task('{job}'); time.sleep(0.25)\n"
         )
         self.start("asker", [sys.executable, "-c", code])
+        try:
+            yield
+        finally:
+            self.kill("asker")
 
     def no_job_waits(self) -> bool:
         """Whether the broker's queue is empty."""
@@ -186,6 +192,16 @@ class Stack:
         """JSON of the REST API."""
         headers = {"Authorization": f"Bearer {self.token}"}
         return httpx.get(f"{self.url}/api/v1/{path}", headers=headers, timeout=DEADLINE_S).json()
+
+    def send_losses(self, run: str, first: int, last: int) -> None:
+        """Rows of a falling loss, one a step; `last` is the first that is not sent."""
+        rows = [{"step": s, "values": {"train/loss": 2 - s / 1000}} for s in range(first, last)]
+        httpx.post(
+            f"{self.url}/api/v1/runs/{run}/metrics",
+            json={"source": "http", "rows": rows},
+            headers={"Authorization": f"Bearer {self.token}"},
+            timeout=DEADLINE_S,
+        ).raise_for_status()
 
     def drained(self, run: str) -> bool:
         """Whether all that was accepted is written and analysed."""

@@ -1,6 +1,6 @@
+from functools import partial
 from urllib.parse import urlsplit
 
-import httpx
 import pytest
 
 from tests.stack import until
@@ -12,16 +12,7 @@ DRAWN = "document.querySelector('[data-deck]').deck.data.step"
 
 @pytest.fixture
 def post(site):
-    def send(first, last):
-        rows = [{"step": s, "values": {"train/loss": 2 - s / 1000}} for s in range(first, last)]
-        httpx.post(
-            f"{site.url}/api/v1/runs/{KEY}/metrics",
-            json={"source": "http", "rows": rows},
-            headers={"Authorization": f"Bearer {site.token}"},
-            timeout=60,
-        ).raise_for_status()
-
-    return send
+    return partial(site.send_losses, KEY)
 
 
 @pytest.fixture

@@ -1,10 +1,10 @@
 """Three tabs of one browser, over HTTP/1.1: each has one connection, hears, and can be used."""
 
 import json
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import httpx
 import pytest
 
 from tests.stack import until
@@ -18,16 +18,7 @@ ESTABLISHED = "01"
 
 @pytest.fixture
 def post(site):
-    def send(first, last):
-        rows = [{"step": s, "values": {"train/loss": 2 - s / 1000}} for s in range(first, last)]
-        httpx.post(
-            f"{site.url}/api/v1/runs/{KEY}/metrics",
-            json={"source": "http", "rows": rows},
-            headers={"Authorization": f"Bearer {site.token}"},
-            timeout=60,
-        ).raise_for_status()
-
-    return send
+    return partial(site.send_losses, KEY)
 
 
 @pytest.fixture

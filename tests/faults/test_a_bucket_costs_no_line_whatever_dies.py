@@ -39,10 +39,9 @@ def test_every_accepted_line_is_there_once(stack, away):
         stack.kill("writer")
         stack.start_writer()
         stack.start_worker()
-        stack.start_asking_for("logs.merge")
-        until(lambda: stack.query(MERGED), "a merge")
-        stack.kill("worker")
-        stack.kill("asker")
+        with stack.asking_for("logs.merge"):
+            until(lambda: stack.query(MERGED), "a merge")
+            stack.kill("worker")
         finish(stack, sender)
     assert_exactly_once(stack, sender)
     assert "quarantined" not in stack.counters("bucket")

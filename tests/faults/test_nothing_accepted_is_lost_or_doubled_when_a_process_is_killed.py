@@ -55,10 +55,9 @@ def test_a_writer_killed_between_commit_and_acknowledge_doubles_nothing(stack, s
 def test_a_celery_worker_killed_while_it_compacts_leaves_every_point_once(stack, send):
     stack.start_worker()
     sender = send("celery")
-    stack.start_asking_for("metrics.compact")
-    until(lambda: "Task metrics.compact[" in stack.log("worker"), "a compaction to begin")
-    stack.kill("worker")
-    stack.kill("asker")
+    with stack.asking_for("metrics.compact"):
+        until(lambda: "Task metrics.compact[" in stack.log("worker"), "a compaction to begin")
+        stack.kill("worker")
     finish(stack, sender)
     assert_exactly_once(stack, sender)
     stack.start_worker()

@@ -109,16 +109,19 @@ def kept() -> list[Kept]:
     return [
         Kept("Metrics", "for ever; small blocks are packed into large ones"),
         Kept("Checkpoints, incidents, orders, audit trail", "for ever"),
-        Kept("Log lines", _days(settings.KEEP_LOGS_DAYS), "KEEP_LOGS_DAYS"),
+        Kept("Log lines", lasting(settings.KEEP_LOGS_DAYS), "KEEP_LOGS_DAYS"),
         Kept("Log lines of a project", _most(settings.LOGS_PROJECT_BYTES), "LOGS_PROJECT_BYTES"),
         Kept("All log lines", _most(settings.LOGS_DISK_BYTES), "LOGS_DISK_BYTES"),
-        Kept("Quarantined bodies", _days(settings.KEEP_QUARANTINE_DAYS), "KEEP_QUARANTINE_DAYS"),
-        Kept("Files that W&B runs upload", _days(settings.KEEP_UPLOADS_DAYS), "KEEP_UPLOADS_DAYS"),
+        Kept("Quarantined bodies", lasting(settings.KEEP_QUARANTINE_DAYS), "KEEP_QUARANTINE_DAYS"),
+        Kept(
+            "Files that W&B runs upload", lasting(settings.KEEP_UPLOADS_DAYS), "KEEP_UPLOADS_DAYS"
+        ),
         Kept("Ids of batches, against doubles", many(KEEP_BATCHES.days, "day")),
     ]
 
 
-def _days(days: int) -> str:
+def lasting(days: int) -> str:
+    """How long: "30 days"; 0 is for ever."""
     return many(days, "day") if days else "for ever"
 
 

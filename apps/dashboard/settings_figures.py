@@ -9,17 +9,13 @@ from django.utils import timezone
 
 from apps.accounts import people_store
 from apps.accounts import store as accounts
-from apps.accounts.records import Role
 from apps.alerts import channels_store
 from apps.checkpoints import roots_store
+from apps.core.words import many
+from apps.dashboard.project_settings import lasting
+from apps.dashboard.roles import ROLE_WORDS
 from apps.ingest import services as ingest
 from apps.runs import store as runs
-
-_ROLES = (
-    (Role.ADMIN, "administrator"),
-    (Role.OPERATOR, "operator"),
-    (Role.VIEWER, "viewer"),
-)
 
 
 def figures() -> dict[str, str]:
@@ -36,12 +32,13 @@ def figures() -> dict[str, str]:
 
 
 def _many(count: int, word: str) -> str:
-    return f"{count or 'no'} {word}{'' if count == 1 else 's'}"
+    return many(count, word) if count else f"no {word}s"
 
 
 def _people() -> str:
     roles = Counter(one.role for one in people_store.people() if one.active)
-    return ", ".join(_many(roles[role], word) for role, word in _ROLES if roles[role])
+    words = ((roles[one.role], one.title.lower()) for one in reversed(ROLE_WORDS))
+    return ", ".join(many(count, word) for count, word in words if count)
 
 
 def _channels() -> str:
@@ -51,8 +48,7 @@ def _channels() -> str:
 
 
 def _kept() -> str:
-    days = settings.KEEP_LOGS_DAYS
-    return f"log lines {f'{days} days' if days else 'for ever'}, where a project says nothing"
+    return f"log lines {lasting(settings.KEEP_LOGS_DAYS)}, where a project says nothing"
 
 
 def _waiting() -> str:

@@ -9,13 +9,12 @@ from apps.dashboard.places import Address
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """pages: names of routes; the first that exists is where the section is. about: a sentence
-    that says what is set there."""
+    """page: the name of its route. about: a sentence that says what is set there."""
 
     slug: str
     word: str
     icon: str
-    pages: tuple[str, ...]
+    page: str
     about: str
 
 
@@ -24,56 +23,56 @@ SECTIONS: tuple[Section, ...] = (
         "projects",
         "Projects",
         "folder",
-        ("settings_projects", "projects"),
+        "settings_projects",
         "What runs belong to, what each project is for, and the pages of its own rules.",
     ),
     Section(
         "members",
         "Members and roles",
         "users",
-        ("members",),
+        "members",
         "Who may sign in, and who may read, act or administer.",
     ),
     Section(
         "tokens",
         "Tokens",
         "key",
-        ("tokens",),
+        "tokens",
         "Keys of programs: what each may do, when it was used last, when it ends.",
     ),
     Section(
         "names",
         "Metric names",
         "runs",
-        ("settings_names", "projects"),
+        "projects",
         "Which series is the loss, and which names are layers, project by project.",
     ),
     Section(
         "channels",
         "Alert channels",
         "bell",
-        ("settings_channels", "alerts"),
+        "alerts",
         "Mail, chats and pagers that rules send to.",
     ),
     Section(
         "retention",
         "Retention and kept logs",
         "clock",
-        ("settings_retention", "projects"),
+        "settings_retention",
         "How long log lines, uploads and checkpoints stay.",
     ),
     Section(
         "storage",
         "Storage",
         "disk",
-        ("storage",),
+        "storage",
         "Folders and buckets that are looked at for checkpoints.",
     ),
     Section(
         "ingest",
         "Ingest",
         "inbox",
-        ("ingest",),
+        "ingest",
         "What arrives, what waits, and bodies that could not be read.",
     ),
 )
@@ -95,7 +94,7 @@ def sections(path: str, address: Address) -> list[Listed]:
     """Sections that exist, for the page at `path`."""
     found = []
     for one in SECTIONS:
-        url = next((url for page in one.pages if (url := address(page))), None)
+        url = address(one.page)
         if url is not None:
             here = url.startswith("/settings/") and path.startswith(url)
             found.append(Listed(one.slug, one.word, one.icon, one.about, url, here))

@@ -43,3 +43,8 @@ class Conflict(AppError):
     """Somebody was first."""
 
     status: ClassVar[int] = 409
+
+
+def status_of(error: AppError | None) -> int:
+    """The HTTP status of a page that shows this error: its own, else 400; 200 without one."""
+    return int(getattr(error, "status", 400)) if error else 200

@@ -16,7 +16,7 @@ from apps.alerts.domain.rulebook import KINDS
 from apps.alerts.log_store import LogQuery
 from apps.alerts.store import Address
 from apps.core.clock import now_ns
-from apps.core.errors import AppError
+from apps.core.errors import AppError, status_of
 from apps.core.words import whole
 from apps.dashboard import alerts as page
 from apps.dashboard.access import (
@@ -116,7 +116,7 @@ def _rule_page(
         "error": error,
         "here": request.path,
     }
-    status = int(getattr(error, "status", 400)) if error else 200
+    status = status_of(error)
     return render(request, "alerts/rule.html", context, status=status)
 
 

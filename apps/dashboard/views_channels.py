@@ -14,7 +14,7 @@ from apps.alerts.domain.access import PAGERDUTY_URL
 from apps.alerts.domain.outgoing import Verdict
 from apps.alerts.domain.routing import ChannelKind
 from apps.core.clock import now_ns
-from apps.core.errors import AppError
+from apps.core.errors import AppError, status_of
 from apps.core.words import whole
 from apps.dashboard.access import (
     actor,
@@ -137,5 +137,5 @@ def _page(
         "may_administer": may_administer(request),
         "here": "/alerts/",
     }
-    status = int(getattr(error, "status", 400)) if error else 200
+    status = status_of(error)
     return render(request, "alerts/channel.html", context, status=status)

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 from apps.checkpoints import copies_store, evaluations_store, marks, store
 from apps.checkpoints.records import CheckpointInfo
 from apps.core.clock import now_ns
-from apps.core.errors import AppError
+from apps.core.errors import AppError, status_of
 from apps.dashboard.access import actor, may_operate, operating, run_of
 from apps.dashboard.checkpoints import VIEWS, outlooks, shelf
 from apps.dashboard.hashing import panel
@@ -119,5 +119,5 @@ def _page(
         "most_reason": marks.MAX_REASON,
         "most_name": marks.MAX_NAME,
     }
-    status = int(getattr(error, "status", 400)) if error else 200
+    status = status_of(error)
     return render(request, "runs/checkpoint.html", context, status=status)

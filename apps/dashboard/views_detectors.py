@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods
 
 from apps.accounts.services import Forbidden
 from apps.core.clock import now_ns
-from apps.core.errors import AppError
+from apps.core.errors import AppError, status_of
 from apps.dashboard import detectors as page
 from apps.dashboard.access import actor, changing, may, may_operate
 from apps.dashboard.names import NO_PROJECT
@@ -69,5 +69,5 @@ def _page(request: HttpRequest, name: str, shown: dict[str, Any]) -> HttpRespons
         "may_operate": may_operate(request),
         "may_admin": may(request, "admin"),
     }
-    status = 403 if isinstance(error, Forbidden) else int(getattr(error, "status", 400))
+    status = 403 if isinstance(error, Forbidden) else status_of(error)
     return render(request, "detectors/page.html", context, status=status if error else 200)

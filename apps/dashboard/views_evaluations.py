@@ -15,7 +15,7 @@ from apps.checkpoints.domain.evaluating import MAX_TIMEOUT_S, MAX_TRIES, PLACEHO
 from apps.checkpoints.evaluations import MAX_ATTEMPT
 from apps.checkpoints.jobs_store import SuiteInfo
 from apps.core.clock import now_ns
-from apps.core.errors import AppError
+from apps.core.errors import AppError, status_of
 from apps.core.words import whole
 from apps.dashboard import evaluations as page
 from apps.dashboard.access import (
@@ -73,7 +73,7 @@ def _page(request: HttpRequest, run: RunInfo, error: AppError | None = None) -> 
         "may_operate": may_operate(request),
         "programs": suites.programs(),
     }
-    status = int(getattr(error, "status", 400)) if error else 200
+    status = status_of(error)
     return render(request, "evaluations/run.html", context, status=status)
 
 
@@ -192,5 +192,5 @@ def _suites(
         "error": error,
         "may_administer": may_administer(request),
     }
-    status = 403 if isinstance(error, Forbidden) else int(getattr(error, "status", 400))
+    status = 403 if isinstance(error, Forbidden) else status_of(error)
     return render(request, "evaluations/suites.html", context, status=status if error else 200)

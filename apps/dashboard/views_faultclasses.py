@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods
 
 from apps.accounts.services import Forbidden, require
 from apps.core.clock import now_ns
-from apps.core.errors import AppError
+from apps.core.errors import AppError, status_of
 from apps.core.places import SEARCHES
 from apps.dashboard import faultclasses as page
 from apps.dashboard.access import actor, changing, may, may_operate
@@ -124,6 +124,6 @@ def _page(request: HttpRequest, template: str, name: str, shown: dict[str, Any])
         "may_operate": may_operate(request),
         "may_admin": may(request, "admin"),
     }
-    refused = 403 if isinstance(error, Forbidden) else int(getattr(error, "status", 400))
+    refused = 403 if isinstance(error, Forbidden) else status_of(error)
     status = shown.get("status", refused) if error else 200
     return render(request, template, context, status=status)

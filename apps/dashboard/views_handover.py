@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from apps.core.clock import now_ns
-from apps.core.errors import AppError
+from apps.core.errors import AppError, status_of
 from apps.core.words import whole
 from apps.dashboard import handover as page
 from apps.dashboard.access import actor, administering, may_administer, operating, run_of
@@ -126,7 +126,7 @@ def _page(
         "error": error,
         "may_administer": may_administer(request),
     }
-    status = int(getattr(error, "status", 400)) if error else 200
+    status = status_of(error)
     return render(request, "rollbacks/launcher.html", context, status=status)
 
 

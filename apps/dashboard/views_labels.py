@@ -13,7 +13,7 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods
 
 from apps.core.clock import now_ns
-from apps.core.errors import AppError
+from apps.core.errors import AppError, status_of
 from apps.core.words import whole
 from apps.dashboard.access import actor, may_operate, operating
 from apps.ingest import labelling, labels_store
@@ -71,5 +71,5 @@ def _page(
         "may_operate": may_operate(request),
         "here": "/ingest/",
     }
-    status = int(getattr(error, "status", 400)) if error else 200
+    status = status_of(error)
     return render(request, "ingest/labels.html", context, status=status)

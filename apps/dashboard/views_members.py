@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from apps.accounts import people, people_store
 from apps.accounts.records import Person, Role
 from apps.accounts.services import LINK_LIFE
-from apps.core.errors import AppError
+from apps.core.errors import AppError, status_of
 from apps.dashboard import last_board
 from apps.dashboard.access import actor, administering, may_administer
 from apps.dashboard.roles import ROLE_WORDS
@@ -128,7 +128,7 @@ def _list(
         "error": error,
         "may_administer": may_administer(request),
     }
-    return render(request, "settings/members.html", context, status=_status(error))
+    return render(request, "settings/members.html", context, status=status_of(error))
 
 
 def _page(request: HttpRequest, person: Person, error: AppError | None = None) -> HttpResponse:
@@ -139,8 +139,4 @@ def _page(request: HttpRequest, person: Person, error: AppError | None = None) -
         "error": error,
         "self": person.id == request.user.pk,
     }
-    return render(request, "settings/member.html", context, status=_status(error))
-
-
-def _status(error: AppError | None) -> int:
-    return int(getattr(error, "status", 400)) if error else 200
+    return render(request, "settings/member.html", context, status=status_of(error))

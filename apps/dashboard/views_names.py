@@ -12,7 +12,7 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods
 
 from apps.core.clock import now_ns
-from apps.core.errors import AppError
+from apps.core.errors import AppError, status_of
 from apps.dashboard import names as page
 from apps.dashboard.access import actor, may_operate, operating
 from apps.ingest.names import rename
@@ -61,7 +61,7 @@ def _page(
     request: HttpRequest, scene: page.Scene, asked: Naming, error: AppError | None = None
 ) -> HttpResponse:
     context = {**_context(request, scene, asked), "error": error}
-    status = int(getattr(error, "status", 400)) if error else 200
+    status = status_of(error)
     return render(request, "names/page.html", context, status=status)
 
 

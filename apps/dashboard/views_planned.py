@@ -10,7 +10,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from apps.core.clock import now_ns
-from apps.core.errors import AppError
+from apps.core.errors import AppError, status_of
 from apps.core.words import whole
 from apps.dashboard.access import actor, may_operate, operating, run_of
 from apps.ingest import planning
@@ -78,5 +78,5 @@ def _page(request: HttpRequest, run: RunInfo, error: AppError | None = None) -> 
         "error": error,
         "may_operate": may_operate(request),
     }
-    status = int(getattr(error, "status", 400)) if error else 200
+    status = status_of(error)
     return render(request, "runs/planned.html", context, status=status)

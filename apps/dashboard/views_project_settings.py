@@ -12,7 +12,7 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods, require_safe
 
 from apps.core.clock import now_ns
-from apps.core.errors import AppError
+from apps.core.errors import AppError, status_of
 from apps.dashboard import project_settings
 from apps.dashboard.access import actor, changing, may_administer
 from apps.dashboard.names import NO_PROJECT
@@ -58,7 +58,7 @@ def _described(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
 
 def _page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     error = context.get("error")
-    status = int(getattr(error, "status", 400)) if error else 200
+    status = status_of(error)
     return render(request, "settings/project.html", context, status=status)
 
 

@@ -14,7 +14,7 @@ from apps.checkpoints import deleting, retention
 from apps.checkpoints.domain.retention import Rules, in_words
 from apps.checkpoints.domain.storage_forecast import full_on
 from apps.core.clock import now_ns
-from apps.core.errors import AppError
+from apps.core.errors import AppError, status_of
 from apps.dashboard import retention as page
 from apps.dashboard.access import (
     actor,
@@ -114,5 +114,5 @@ def _page(
         "may_operate": may_operate(request),
         "may_administer": may_administer(request),
     }
-    status = int(getattr(error, "status", 400)) if error else 200
+    status = status_of(error)
     return render(request, "retention/page.html", context, status=status)

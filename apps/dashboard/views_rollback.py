@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from apps.core.errors import AppError
+from apps.core.errors import AppError, status_of
 from apps.dashboard import handover
 from apps.dashboard import rollback as drawer
 from apps.dashboard.access import (
@@ -84,7 +84,7 @@ def _page(
         "document": drawer.document_of(tried) if tried else "",
         "error": error,
     }
-    status = int(getattr(error, "status", 400)) if error else 200
+    status = status_of(error)
     return render(request, "rollbacks/drawer.html", context, status=status)
 
 

@@ -10,7 +10,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from apps.core.clock import now_ns
-from apps.core.errors import AppError
+from apps.core.errors import AppError, status_of
 from apps.core.words import whole
 from apps.dashboard.access import actor, changing, may_administer
 from apps.dashboard.names import NO_PROJECT
@@ -67,5 +67,5 @@ def _page(request: HttpRequest, name: str, shown: dict[str, Any]) -> HttpRespons
         "default": DEFAULT_MARGIN,
         "may_admin": may_administer(request),
     }
-    status = int(getattr(error, "status", 400)) if error else 200
+    status = status_of(error)
     return render(request, "rollbacks/rules.html", context, status=status)

@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from apps.core.clock import now_ns
-from apps.core.errors import AppError
+from apps.core.errors import AppError, status_of
 from apps.core.words import whole
 from apps.dashboard.access import actor, changing, may_operate
 from apps.dashboard.names import NO_PROJECT
@@ -71,5 +71,5 @@ def _page(
         "error": error,
         "may_operate": may_operate(request),
     }
-    status = int(getattr(error, "status", 400)) if error else 200
+    status = status_of(error)
     return render(request, "detectors/signals.html", context, status=status)

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
-from apps.core.errors import AppError
+from apps.core.errors import AppError, status_of
 from apps.dashboard.access import actor, operating, run_of
 from apps.runs import stop_store, stops
 from apps.runs import store as runs
@@ -52,7 +52,7 @@ def _page(
         "requests": stop_store.stops(run.id)[::-1],
         "error": error,
     }
-    status = int(getattr(error, "status", 400)) if error else 200
+    status = status_of(error)
     return render(request, "runs/stop.html", context, status=status)
 
 

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from apps.checkpoints import hashing, roots, roots_store
 from apps.checkpoints.root_records import RootInfo
 from apps.core.clock import now_ns
-from apps.core.errors import AppError
+from apps.core.errors import AppError, status_of
 from apps.core.words import whole
 from apps.dashboard import storage as page
 from apps.dashboard.access import (
@@ -176,7 +176,7 @@ def _page(
     if info is not None:
         run = form.get("run", "") if error is None else _form_of(info).get("run", "")
         context |= {"row": page.row_of(info, run, now_ns()), **page.look_context(info)}
-    status = int(getattr(error, "status", 400)) if error else 200
+    status = status_of(error)
     return render(request, "storage/root.html", context, status=status)
 
 

@@ -15,6 +15,7 @@ from apps.api.lookup import capped
 from apps.core.clock import now_ns
 from apps.core.errors import Refused
 from apps.incidents import host_story, hosts
+from apps.incidents.domain.storymark import ALWAYS, mark_of
 from apps.incidents.hosts import HostRow
 from apps.nodes import hosts_store, services
 from apps.nodes.domain.preparing import prepare
@@ -120,7 +121,7 @@ class HostStoryOut(HostOut):
     """A host with its story, newest first. before: pass it to read older lines."""
 
     story: list[LineOut]
-    before: int | None
+    before: str | None
     commands: CommandsOut
 
 
@@ -206,14 +207,18 @@ def set_state(request: HttpRequest, name: str, payload: StateIn) -> dict[str, An
     summary="One host with its story and commands that take it out of service",
 )
 def get_node(
-    request: HttpRequest, name: str, before: Annotated[int, Field(ge=0, lt=2**63)] | None = None
+    request: HttpRequest, name: str, before: Annotated[str, Field(max_length=120)] = ""
 ) -> dict[str, Any]:
     host = _host_of(name)
-    told = host_story.story(host.name, host_story.ALWAYS if before is None else before)
+    place = mark_of(before) if before else ALWAYS
+    if place is None:
+        hint = "send the `before` of an answer, or Unix nanoseconds"
+        raise Refused("this is no place in a story", where="before", hint=hint)
+    told = host_story.story(host.name, place)
     return {
         **_shape(hosts.beside([host], now_ns())[0]),
         "story": told.lines,
-        "before": told.before,
+        "before": str(told.before) if told.before else None,
         "commands": asdict(prepare([host.name], host.standing.reason)),
     }
 

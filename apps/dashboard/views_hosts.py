@@ -15,8 +15,8 @@ from django.views.decorators.http import require_POST, require_safe
 from apps.core.clock import now_ns
 from apps.core.errors import AppError, NotFound
 from apps.dashboard.access import actor, may_operate, operating
-from apps.dashboard.views import number
 from apps.incidents import host_story, hosts
+from apps.incidents.domain.storymark import ALWAYS, mark_of
 from apps.incidents.store import blames
 from apps.nodes import hosts_store
 from apps.nodes import services as nodes
@@ -106,11 +106,11 @@ def host(request: HttpRequest, name: str) -> HttpResponse:
 def _page(
     request: HttpRequest, found: HostInfo, error: AppError | None = None, status: int = 200
 ) -> HttpResponse:
-    before = number(request, "before")
+    before = mark_of(request.GET.get("before", ""))
     context: dict[str, Any] = {
         "row": hosts.beside([found], now_ns())[0],
         "host": found,
-        "story": host_story.story(found.name, before or host_story.ALWAYS),
+        "story": host_story.story(found.name, before or ALWAYS),
         "before": before,
         "commands": prepared([found.name], found.standing.reason),
         "states": [s for s in _STATES if s != found.state.value],

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from apps.core.rankspans import spans
 from apps.core.records import NodeEvent
 from apps.core.words import many
+from apps.incidents.domain.storymark import ALWAYS, Mark
 from apps.incidents.store import blames
 from apps.incidents.store.blames import Blamed
 from apps.nodes import hosts_store
@@ -20,25 +21,33 @@ from apps.runs.hosts_store import Handed, Part
 PAGE = 60
 """Lines of a page; of each source at most so many are read."""
 MAX_EVENTS = 300
-ALWAYS = 2**62
 _LOUD = {"critical": "critical", "error": "critical", "warning": "warn"}
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line. what: event, incident, attempt or state. tone: critical, warn, ok, run or muted.
+    """One line. mark: its place in the story. tone: critical, warn, ok, run or muted.
 
     incident: its id. run, attempt: of an attempt it took part in.
     """
 
-    at_ns: int
-    what: str
+    mark: Mark
     tone: str
     title: str
     text: str = ""
     incident: int | None = None
     run: str = ""
     attempt: int | None = None
+
+    @property
+    def at_ns(self) -> int:
+        """When it happened."""
+        return self.mark.at_ns
+
+    @property
+    def what(self) -> str:
+        """event, incident, state or attempt."""
+        return self.mark.source
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,35 +61,36 @@ class DeviceRow:
 
 @dataclass(frozen=True, slots=True)
 class HostStory:
-    """lines: newest first. before: where older ones begin, None if these were all.
+    """lines: newest first. before: the place of the last, None if there are no older ones.
     devices: by name."""
 
     lines: Sequence[Line]
-    before: int | None
+    before: Mark | None
     devices: Sequence[DeviceRow]
     handed: Sequence[Handed]
 
 
-def story(name: str, before_ns: int = ALWAYS) -> HostStory:
-    """One page of what is known of a host. Five statements."""
-    took_part = parts.parts(name, before_ns, PAGE)
-    named = blames.blamed(name, before_ns, PAGE)
-    changes = hosts_store.changes(name, before_ns, PAGE)
-    events = nodes.latest_events(name, before_ns, MAX_EVENTS)
+def story(name: str, before: Mark = ALWAYS) -> HostStory:
+    """One page of what is known of a host, of lines older than a place. Five statements."""
+    took_part = parts.parts(name, before.before("attempt"), PAGE)
+    named = blames.blamed(name, before.before("incident")[:2], PAGE)
+    changes = hosts_store.changes(name, before.before("state")[:2], PAGE)
+    events, more = nodes.latest_events(name, before.before("event")[:2], MAX_EVENTS)
     swapped = parts.handed(name, [(part.run_id, part.attempt) for part in took_part])
-    lines = sorted(
-        [
-            *map(_of_event, events),
-            *map(_of_incident, named),
-            *map(_of_change, changes),
-            *(_of_part(part, swapped) for part in took_part),
-        ],
-        key=lambda line: -line.at_ns,
-    )
-    full = PAGE in (len(took_part), len(named), len(changes))
+    told = [_of_event(event) for event in events]
+    lines = [
+        *told,
+        *map(_of_incident, named),
+        *map(_of_change, changes),
+        *(_of_part(part, swapped) for part in took_part),
+    ]
+    if more:  # those that were not read may be newer than lines of other sources
+        oldest = min(line.mark.order for line in told)
+        lines = [line for line in lines if line.mark.order >= oldest]
+    lines.sort(key=lambda line: line.mark.order, reverse=True)
+    full = more or PAGE in (len(took_part), len(named), len(changes))
     shown, cut = lines[:PAGE], full or len(lines) > PAGE
-    before = shown[-1].at_ns if cut else None
-    return HostStory(shown, before, _devices(took_part, events), swapped)
+    return HostStory(shown, shown[-1].mark if cut else None, _devices(took_part, events), swapped)
 
 
 def _of_event(event: NodeEvent) -> Line:
@@ -88,7 +98,8 @@ def _of_event(event: NodeEvent) -> Line:
     device = f" on {event.device}" if event.device else ""
     over = "" if event.ended_ns is None else ", over since then"
     text = f"{event.message} ({event.severity}, from {event.source}{over})"
-    return Line(event.time_ns, "event", tone, f"{event.kind}{device}", text)
+    mark = Mark(event.time_ns, "event", (int(event.key, 16), 0))
+    return Line(mark, tone, f"{event.kind}{device}", text)
 
 
 def _of_incident(one: Blamed) -> Line:
@@ -100,7 +111,8 @@ def _of_incident(one: Blamed) -> Line:
         text = f"{text}; confirmed by {blame.confirmed_by}"
     tone = "critical" if blame.suspected else "warn" if blame.weight else "muted"
     title = f"{one.label} {said}: {one.title}"
-    return Line(one.at_ns, "incident", tone, title, text, incident=one.incident_id)
+    mark = Mark(one.at_ns, "incident", (one.incident_id, 0))
+    return Line(mark, tone, title, text, incident=one.incident_id)
 
 
 def _of_change(change: ChangeInfo) -> Line:
@@ -108,7 +120,8 @@ def _of_change(change: ChangeInfo) -> Line:
     word = f"still {change.after}" if again else f"{change.before} → {change.after}"
     tone = {"ok": "ok", "suspected": "warn", "confirmed": "critical"}.get(change.after, "muted")
     by = "" if change.actor == "lastgood" else f" by {change.actor}"
-    return Line(change.at_ns, "state", tone, f"{word}{by}", change.reason)
+    mark = Mark(change.at_ns, "state", (change.seq, 0))
+    return Line(mark, tone, f"{word}{by}", change.reason)
 
 
 def _of_part(part: Part, swapped: Iterable[Handed]) -> Line:
@@ -118,7 +131,8 @@ def _of_part(part: Part, swapped: Iterable[Handed]) -> Line:
     text = "; ".join([f"{ranks}{gpus}", *map(handing, own)])
     title = f"{part.run}, attempt {part.attempt}: {part.state}"
     tone = "warn" if part.failed else "run"
-    return Line(part.started_ns, "attempt", tone, title, text, run=part.run, attempt=part.attempt)
+    mark = Mark(part.started_ns, "attempt", (part.run_id, part.attempt))
+    return Line(mark, tone, title, text, run=part.run, attempt=part.attempt)
 
 
 def _counted(devices: Iterable[str]) -> str:

@@ -101,9 +101,11 @@ def save_standing(host: HostInfo, act: Act, after: Standing) -> ChangeInfo:
     return _change(row)
 
 
-def changes(name: str, before_ns: int, limit: int = MAX_CHANGES) -> list[ChangeInfo]:
-    """The newest changes of a host before a time, newest first. -- uses the primary key"""
-    rows = NodeChange.objects.filter(node=name, at_ns__lt=before_ns).order_by("-seq")
+def changes(name: str, before: tuple[int, int], limit: int = MAX_CHANGES) -> list[ChangeInfo]:
+    """The newest changes of a host before a (time, seq), newest first. -- uses the primary key"""
+    at_ns, seq = before
+    earlier = Q(at_ns__lt=at_ns) | Q(at_ns=at_ns, seq__lt=seq)
+    rows = NodeChange.objects.filter(earlier, node=name).order_by("-at_ns", "-seq")
     return [_change(row) for row in rows[: min(limit, MAX_CHANGES)]]
 
 

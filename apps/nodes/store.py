@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 
-from django.db.models import Max, Window
+from django.db.models import Max, Q, Window
 from django.db.models.functions import RowNumber
 
 from apps.core.records import NodeEvent
@@ -114,14 +115,20 @@ def loud_events(windows: Sequence[tuple[str, int, int]]) -> list[NodeEvent]:
     return [NodeEvent(**dict(zip(_FIELDS, row, strict=True))) for row in rows]
 
 
-def latest_events(name: str, before_ns: int, limit: int) -> list[NodeEvent]:
-    """The newest events of a node before a time, oldest first, each once whoever told of it.
+def latest_events(name: str, before: tuple[int, int], limit: int) -> tuple[list[NodeEvent], bool]:
+    """The newest events of a node before a (time, key), oldest first, each once whoever told of
+    it; and whether there may be older ones. Their key: the digest, in hex.
 
     -- uses the primary key
     """
-    rows = NodeEventRow.objects.filter(node=name, time_ns__lt=before_ns)
-    found = [_event(row) for row in rows.order_by("-time_ns", "-digest")[:limit]]
-    return merge(found)
+    time_ns, key = before
+    same = Q(time_ns=time_ns, digest__lt=f"{key:032x}")
+    rows = NodeEventRow.objects.filter(
+        Q(time_ns__lt=time_ns) | same, node=name, time_ns__lte=time_ns
+    )
+    read = rows.order_by("-time_ns", "-digest")[:limit]
+    found = [replace(_event(row), key=row.digest) for row in read]
+    return merge(found), len(found) == limit
 
 
 def _event(row: NodeEventRow) -> NodeEvent:

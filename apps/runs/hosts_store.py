@@ -131,8 +131,8 @@ def hosts_of_run(run_id: int) -> list[str]:
     return [node for (node,) in query(sql, [run_id])]
 
 
-def parts(node: str, before_ns: int, limit: int) -> list[Part]:
-    """The newest attempts of a host that started before a time, newest first.
+def parts(node: str, before: tuple[int, int, int], limit: int) -> list[Part]:
+    """The newest attempts of a host before a (start, run, attempt), newest first.
 
     -- uses ix_placement_node
     """
@@ -145,10 +145,10 @@ def parts(node: str, before_ns: int, limit: int) -> list[Part]:
                        array_agg(device ORDER BY rank) FILTER (WHERE device <> '') AS devices
                   FROM runs_placement WHERE node = %s GROUP BY run_id, attempt) p
           JOIN runs_attempt a ON a.run_id = p.run_id AND a.number = p.attempt
-         WHERE a.started_ns < %s
+         WHERE (a.started_ns, a.run_id, a.number) < (%s, %s, %s)
          ORDER BY a.started_ns DESC, a.run_id DESC, a.number DESC LIMIT %s
     """
-    rows = query(sql, [node, before_ns, min(limit, MAX_PARTS)])
+    rows = query(sql, [node, *before, min(limit, MAX_PARTS)])
     return [Part(*[*told, tuple(ranks), tuple(devices or ())]) for *told, ranks, devices in rows]
 
 

@@ -49,7 +49,7 @@ def test_a_host_that_a_verdict_blames_is_suspected_and_says_why(run_id):
 
 def test_the_change_is_in_its_history_and_in_the_audit_trail(run_id):
     absorb(run_id, suspect())
-    (change,) = hosts_store.changes("gpu-b02", 2**62)
+    (change,) = hosts_store.changes("gpu-b02", (2**62, 0))
     assert (change.before, change.after) == (HostState.OK, HostState.SUSPECTED)
     row = next(r for r in accounts.audit_rows(10) if r.action == "host.suspected")
     assert (row.object, row.before, row.after["state"]) == (
@@ -60,7 +60,7 @@ def test_the_change_is_in_its_history_and_in_the_audit_trail(run_id):
 def test_a_bug_of_the_program_is_remembered_and_makes_nobody_suspect(run_id):
     absorb(run_id, suspect(fault="py_exception"))
     assert standing().state is HostState.OK
-    (found,) = blames.blamed("gpu-b02", 2**62)
+    (found,) = blames.blamed("gpu-b02", (2**62, 0))
     assert (found.blame.weight, found.blame.fault_class) == (0.0, "py_exception")
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from apps.incidents import host_story, hosts
+from apps.incidents.domain.storymark import ALWAYS
 from apps.nodes import hosts_store
 from apps.nodes import services as nodes
 from apps.nodes.domain.standing import Act, Deed, HostState
@@ -43,7 +44,7 @@ def test_the_story_of_a_host_asks_five(db, django_assert_num_queries, attempts):
 def test_pages_of_a_story_leave_nothing_out(db):
     for number in range(130):
         started("r", number, {"gpu-0000": [0]}, at(number))
-    seen, before = [], host_story.ALWAYS
+    seen, before = [], ALWAYS
     while before is not None:
         told = host_story.story("gpu-0000", before)
         seen += [line.attempt for line in told.lines]

@@ -113,16 +113,16 @@ _JOINED = """
 """
 
 
-def blamed(node: str, before_ns: int, limit: int = MAX_LISTED) -> list[Blamed]:
-    """The newest incidents that name a host, of before a time, newest first.
+def blamed(node: str, before: tuple[int, int], limit: int = MAX_LISTED) -> list[Blamed]:
+    """The newest incidents that name a host, before an (onset, number), newest first.
 
     -- uses ix_blame_node and ix_incident_id
     """
     sql = f"""
-        SELECT {_TOLD} FROM {_JOINED} WHERE b.node = %s AND b.at_ns < %s
+        SELECT {_TOLD} FROM {_JOINED} WHERE b.node = %s AND (b.at_ns, b.incident_id) < (%s, %s)
          ORDER BY b.at_ns DESC, b.incident_id DESC LIMIT %s
     """  # noqa: S608  constants of this module
-    return [_blamed(row) for row in query(sql, [node, before_ns, min(limit, MAX_LISTED)])]
+    return [_blamed(row) for row in query(sql, [node, *before, min(limit, MAX_LISTED)])]
 
 
 def blamed_lately(nodes: Collection[str], since_ns: int) -> dict[str, list[Blamed]]:

@@ -42,7 +42,8 @@ def merge(events: Sequence[NodeEvent]) -> list[NodeEvent]:
     What one source says twice happened twice, unless it says it in two ways (SAME_KINDS) within
     SOON_NS. Two sources mean the same if node and kind are, and the device as far as both name it
     in the same way, within LATER_NS (SOON_NS for two readers of the kernel log). The first to say
-    it gives time and words, an Xid before words without one; the loudest gives the severity.
+    it gives time and words, an Xid before words without one; the loudest gives the severity. Of the
+    keys with that time it has the least.
     O(n k), k events of a kind on a node at a time.
     """
     merged: list[list[NodeEvent]] = []
@@ -109,4 +110,5 @@ def _as_one(told: Sequence[NodeEvent]) -> NodeEvent:
         device=devices[0] if devices else None,
         source=", ".join(sorted({e.source for e in told})),
         ended_ns=next((e.ended_ns for e in told if e.ended_ns is not None), None),
+        key=min(e.key for e in told if e.time_ns == told[0].time_ns),
     )

@@ -34,6 +34,7 @@ class AgentServer:
         self.launch_runs = []
         self.live = set()
         self.batches = {}
+        self.dumps = []
         self.order = []
         self.answers = []
         self.max_bytes = 16 << 20
@@ -157,7 +158,8 @@ class _Handler(BaseHTTPRequestHandler):
             return fault[0], {"error": fault[-1], "where": "body", "hint": "test"}
         if self.headers.get("Authorization") != "Bearer secret":
             return 401, {"error": "unknown token"}
-        run, endpoint, *more = self.path.split("/")[4:]
+        path, _, query = self.path.partition("?")
+        run, endpoint, *more = path.split("/")[4:]
         if endpoint == "rollback":
             self.state.acknowledged.append((int(more[0]), json.loads(body)["launch"]))
             return 200, {}
@@ -168,6 +170,8 @@ class _Handler(BaseHTTPRequestHandler):
             return 413, {"error": f"{len(body)} bytes is too large"}
         batch = self.headers["X-Batch-Id"]
         raw = zstandard.ZstdDecompressor().decompress(body)
+        if endpoint == "flight-recorder":
+            self.state.dumps.append((run, query, raw))
         if batch not in self.state.batches:
             self.state.batches[batch] = (endpoint, raw)
             self.state.order.append(batch)

@@ -13,6 +13,7 @@ QUICK = Limits(
     poll_s=0.01,
     discover_s=0.0,
     idle_s=0.3,
+    settle_s=0.05,
     line_bytes=6000,
     timeout_s=5.0,
     retry_first_s=0.01,

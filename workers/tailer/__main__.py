@@ -16,6 +16,7 @@ from workers import foreground
 from workers.tailer import check, openfiles, status, templates
 from workers.tailer.agent import Agent
 from workers.tailer.config import AgentConfig
+from workers.tailer.dumps import template_of
 from workers.tailer.pathsources import (
     LOGS,
     PODS,
@@ -41,8 +42,10 @@ def config_of(
     run, zone = given.get("run", ""), given.get("zone", "")
     check_zone(zone, "zone")
     sources = tuple(_path_sources(given, environment))
+    dumps = tuple(map(template_of, given.get("flight_recorder", ())))
     if not run:
-        _check_runs(given, sources)
+        named = [source.template for source in sources if source.kind != PODS]
+        _check_runs(given, [*named, *dumps])
     return AgentConfig(
         run=run,
         node=given.get("node") or guessed_node(environment),
@@ -58,6 +61,7 @@ def config_of(
         csv=_absolute(given.get("csv", ())),
         trainer_state=_absolute(given.get("trainer_state", ())),
         logs=sources,
+        flight_recorder=dumps,
         zone=zone,
         raw=given.get("raw", False),
         once=given.get("once", False),
@@ -66,12 +70,10 @@ def config_of(
     )
 
 
-def _check_runs(given: Mapping[str, Any], sources: Sequence[PathSource]) -> None:
+def _check_runs(given: Mapping[str, Any], found: Sequence[templates.Template]) -> None:
     """AppError for files whose paths name no run."""
     nameless = [name for name in NAMELESS if given.get(name)]
-    for source in sources:
-        if source.kind != PODS and "run" not in source.template.names:
-            nameless.append(source.template.text)
+    nameless += [template.text for template in found if "run" not in template.names]
     if nameless:
         raise AppError(
             f"is missing: {nameless[0]} does not say which run it is of",

@@ -65,7 +65,10 @@ class Agent:
             "node": self._config.node,
             "updated_ns": time.time_ns(),
             "files": len(files),
-            "unreadable_files": [file.unreadable for file in files if file.unreadable],
+            "unreadable_files": [
+                *(file.unreadable for file in files if file.unreadable),
+                *self._collector.dumps.problems(),
+            ],
             "truncations": sum(file.cuts for file in files),
             "stale_handles": sum(file.stale for file in files),
             "open_files": len(FILES),
@@ -123,6 +126,7 @@ class Agent:
             self._looked_s = time.monotonic()
             self._collector.found.look()
             self._collector.sources.look()
+            self._collector.dumps.look()
 
     def _tell(self) -> None:
         if time.monotonic() - self._told_s >= 1.0:

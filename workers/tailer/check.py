@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from apps.logs.domain.reading.headers import Clock
+from workers.tailer import templates
 from workers.tailer.config import AgentConfig
 from workers.tailer.logfile import LogFile, Origin
 from workers.tailer.pathsources import zone_offset_s
@@ -62,6 +63,10 @@ def _others(config: AgentConfig) -> Iterator[tuple[str, bool]]:
                 yield f"{path}\n  {kind}: is not there yet", True
             elif kind != "console":
                 yield f"{path}\n  {kind}: is there", True
+    for template in config.flight_recorder:
+        dumps = list(templates.find(template))
+        found = f"{len(dumps)} dumps, the first {dumps[0].path}" if dumps else "no dump yet"
+        yield f"{template.text}\n  flight_recorder: {found}", True
 
 
 def _file(path: Path, file: LogFile, stream: LogStream) -> tuple[str, bool]:

@@ -12,6 +12,7 @@ from apps.core.errors import AppError
 from apps.logs.domain.parcel.reader import reader_number
 from workers.tailer.checkpoints import event_of
 from workers.tailer.config import AgentConfig
+from workers.tailer.dumps import Dumps
 from workers.tailer.followed import FollowedFile, Place
 from workers.tailer.frames import Content
 from workers.tailer.launches import LONELY_S, Launch, LaunchBook, Start
@@ -43,6 +44,7 @@ class Collector:
         self._config, self._book = config, book
         self._out = Outbox(config, spool)
         self.sources = Sources(config, self._out, book, places, self._is_starting)
+        self.dumps = Dumps(config, self._out, book, places)
         self._limits = config.limits
         self._events = [
             LogFile(
@@ -69,12 +71,13 @@ class Collector:
             *(partial(self._logs, stream, mode) for stream in found.logs.values()),
             *(partial(self._greet, stream) for stream in found.wandb.active.values()),
             *(partial(self._checkpoints, events, mode) for events in self._events),
+            *self.dumps.rounds(mode),
             *(partial(self._wandb, stream, mode) for stream in found.wandb.active.values()),
             *self.sources.rounds(mode),
             partial(self._consoles, mode),
         ]
         made = sum(self._guarded(one) for one in rounds)
-        self.waiting = self.waiting or self.sources.waiting
+        self.waiting = self.waiting or self.sources.waiting or self.dumps.waiting
         return made
 
     def _guarded(self, collect: Callable[[], int]) -> int:

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from workers.tailer.pathsources import PathSource
+    from workers.tailer.templates import Template
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Sizes in bytes, times in seconds.
 
-    batch_bytes, batch_age_s: a batch is closed at either. idle_s: a last line without its end is
+    settle_s: a flight recorder dump that stays as it is for so long is whole. batch_bytes,
+    batch_age_s: a batch is closed at either. idle_s: a last line without its end is
     sent after this silence. line_bytes: a longer line is sent in parts. spool_bytes: above it the
     agent stops reading (the files keep the data) until the server has taken some.
     metadata_bytes: a larger checkpoint `.metadata` is not attached. give_up_s: with `once`, the
@@ -29,6 +31,7 @@ class Limits:
     line_bytes: int = 1 << 20
     spool_bytes: int = 256 << 20
     metadata_bytes: int = 8 << 20
+    settle_s: float = 2.0
     timeout_s: float = 30.0
     retry_first_s: float = 0.5
     retry_longest_s: float = 30.0
@@ -44,8 +47,9 @@ class AgentConfig:
     what the launcher printed. checkpoints: JSON-lines files of checkpoint events. tensorboard:
     event files, or folders above them. jsonl, csv: files with a row of metrics a line; csv also a
     folder above `metrics.csv` files. trainer_state: the file of Hugging Face's Trainer, or its
-    output folder. logs: files that templates find (pathsources.py). zone: of stamps without one.
-    raw: log lines go as bytes, and the server reads them.
+    output folder. logs: files that templates find (pathsources.py). flight_recorder:
+    templates of dumps (dumps.py). zone: of stamps without one. raw: log lines go as bytes, and
+    the server reads them.
     once: the files are complete; send everything and end. time_shift_ns: the server adds it to
     every time in the data (replays, wrong clocks). resume_step: the step this start resumed from.
     """
@@ -64,6 +68,7 @@ class AgentConfig:
     csv: tuple[Path, ...] = ()
     trainer_state: tuple[Path, ...] = ()
     logs: tuple[PathSource, ...] = ()
+    flight_recorder: tuple[Template, ...] = ()
     zone: str = ""
     raw: bool = False
     once: bool = False

@@ -19,8 +19,9 @@ LEVEL = 3
 class Batch:
     """One body and the places its files have reached with it.
 
-    endpoint: logs, wandb or checkpoints. batch_id: from the content, so that the same bytes are
-    the same batch. body: zstd. lines: of logs. places: path -> place behind this batch.
+    endpoint: logs, wandb, checkpoints, ... batch_id: from the content, so that the same bytes are
+    the same batch. body: zstd. lines: of logs. places: path -> place behind this batch. query: of
+    its address.
     """
 
     run: str
@@ -30,16 +31,19 @@ class Batch:
     raw_bytes: int
     lines: int
     places: Mapping[str, Place]
+    query: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What goes into a batch: header, raw data behind it, and what it counts as."""
+    """What goes into a batch: header (empty for a body that has none), raw data behind it, what it
+    counts as, and the query of its address."""
 
     endpoint: str
     header: Mapping[str, Any]
     data: Sequence[bytes]
     lines: int
+    query: str = ""
 
 
 def pack(run: str, content: Content, places: Mapping[str, Place]) -> Batch:
@@ -47,10 +51,9 @@ def pack(run: str, content: Content, places: Mapping[str, Place]) -> Batch:
 
     A checkpoint body is JSON alone. The id does not depend on where or when it is packed.
     """
-    raw = orjson.dumps(content.header)
-    if content.endpoint != "checkpoints":
-        raw = b"".join([raw, b"\n", *content.data])
-    digest = hashlib.sha256(f"{run}\0{content.endpoint}\0".encode() + raw).hexdigest()
+    raw = _raw(content)
+    about = f"{run}\0{content.endpoint}{content.query}\0".encode()
+    digest = hashlib.sha256(about + raw).hexdigest()
     return Batch(
         run=run,
         endpoint=content.endpoint,
@@ -59,4 +62,14 @@ def pack(run: str, content: Content, places: Mapping[str, Place]) -> Batch:
         raw_bytes=len(raw),
         lines=content.lines,
         places=places,
+        query=content.query,
     )
+
+
+def _raw(content: Content) -> bytes:
+    if not content.header:
+        return b"".join(content.data)
+    header = orjson.dumps(content.header)
+    if content.endpoint == "checkpoints":
+        return header
+    return b"".join([header, b"\n", *content.data])

@@ -82,13 +82,17 @@ class LaunchBook:
         started_ns = started()
         return None if started_ns is None else self._register(start, started_ns)
 
-    def newest(self, slot_prefix: str = "", before_ns: int | None = None) -> Launch | None:
-        """The latest known start, of slots with that prefix, at or before a time."""
+    def newest(
+        self, slot_prefix: str = "", before_ns: int | None = None, run: str = ""
+    ) -> Launch | None:
+        """The latest known start, of slots with that prefix, at or before a time. run: of that run
+        alone."""
         fitting = [
             launch
-            for launch in self._known.values()
+            for (key, _, _), launch in self._known.items()
             if launch.attempt is not None
             and launch.slot.startswith(slot_prefix)
+            and run in ("", key)
             and (before_ns is None or launch.started_ns <= before_ns)
         ]
         return max(

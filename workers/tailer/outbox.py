@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from workers.tailer.config import AgentConfig
-from workers.tailer.followed import FollowedFile
+from workers.tailer.followed import FollowedFile, Place
 from workers.tailer.frames import Content, pack
 from workers.tailer.spool import Spool
 
@@ -75,7 +75,10 @@ class Outbox:
     def keep(self, content: Content, files: Sequence[FollowedFile], run: str = "") -> None:
         """Put a batch into the spool with the places its files have reached. run: if the agent
         serves several."""
-        places = {str(file.path): file.place for file in files}
+        self.keep_at(content, {str(file.path): file.place for file in files}, run)
+
+    def keep_at(self, content: Content, places: Mapping[str, Place], run: str = "") -> None:
+        """The same, with the places themselves."""
         self._spool.add(pack(run or self._config.run, content, places))
 
 

@@ -56,6 +56,7 @@ SETTINGS: Final = (
     Setting("jsonl", PATHS, "a file with one JSON object of metrics a line"),
     Setting("csv", PATHS, "metrics under a header line, or a folder above metrics.csv files"),
     Setting("trainer_state", PATHS, "trainer_state.json, or the output folder of HF's Trainer"),
+    Setting("flight_recorder", PATHS, "what TORCH_NCCL_DEBUG_INFO_TEMP_FILE is, or /x/rank_{rank}"),
     Setting("zone", TEXT, "of stamps without a zone: +01:00, local, Europe/Paris; else UTC"),
     Setting("tasks", TEXT, "what a Slurm task is: rank or node; else as SLURM_NTASKS says"),
     Setting("raw", SWITCH, "send the bytes of log lines: the server reads them, not this node"),

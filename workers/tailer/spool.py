@@ -39,6 +39,7 @@ class _Meta(msgspec.Struct, frozen=True):
     lines: int
     body_bytes: int
     places: dict[str, Place]
+    query: str = ""
 
 
 class _Places(msgspec.Struct, frozen=True):
@@ -66,7 +67,8 @@ class Entry:
     @property
     def url_path(self) -> str:
         """Where it goes."""
-        return f"/api/v1/runs/{quote(self.meta.run, safe='')}/{self.meta.endpoint}"
+        query = f"?{self.meta.query}" if self.meta.query else ""
+        return f"/api/v1/runs/{quote(self.meta.run, safe='')}/{self.meta.endpoint}{query}"
 
     def body(self) -> bytes:
         """The compressed body, read from disk."""
@@ -109,6 +111,7 @@ class Spool:
             lines=batch.lines,
             body_bytes=len(batch.body),
             places=dict(batch.places),
+            query=batch.query,
         )
         path = self._waiting_dir / f"{self._next:012d}.batch"
         durable.write(path, msgspec.json.encode(meta) + b"\n" + batch.body)

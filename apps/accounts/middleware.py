@@ -6,11 +6,10 @@ import time
 from collections.abc import Callable
 
 from django.conf import settings
-from django.contrib.auth import logout
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 
-from apps.accounts import sessions
+from apps.accounts import ended, sessions
 from apps.accounts.domain.session import Life
 
 OPEN = ("/health/", "/ready", "/login/", "/static/", "/sdk/otel/", "/alerts/leave/")
@@ -36,7 +35,7 @@ class SessionLife:
     def _judge(request: HttpRequest, now_s: int) -> None:
         life = sessions.life(request.session, now_s)
         if life is Life.ENDED:
-            logout(request)
+            ended.sign_out(request)
         elif life is Life.NOTE_USE:
             sessions.note_use(request.session, now_s)
 

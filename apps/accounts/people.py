@@ -8,6 +8,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
 
+from apps.accounts import ended
 from apps.accounts import people_store as store
 from apps.accounts.records import Actor, Role
 from apps.accounts.services import audit, link_for, require
@@ -67,6 +68,8 @@ def set_active(person_id: int, active: bool, *, actor: Actor, reason: str = "") 
         store.drop_links(user)
         action = "person.let_in" if active else "person.shut_out"
         audit(actor, action, f"user {user.get_username()}", reason=reason)
+    if not active:
+        ended.all_of(person_id)
 
 
 def new_link(person_id: int, *, actor: Actor) -> str:

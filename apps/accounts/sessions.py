@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from django.conf import settings
+from django.contrib.auth import get_user
 from django.contrib.sessions.backends.base import SessionBase
+from django.contrib.sessions.backends.db import SessionStore
+from django.http import HttpRequest
 
 from apps.accounts.domain.session import Life, SessionPolicy, judge
 
@@ -23,6 +26,15 @@ def life(session: SessionBase, now_s: int) -> Life:
     """Whether the session goes on; changes nothing."""
     policy = SessionPolicy(settings.SESSION_COOKIE_AGE, settings.SESSION_IDLE_S)
     return judge(session.get(BEGAN), session.get(SEEN), now_s, policy)
+
+
+def person_of(key: str, now_s: int) -> int | None:
+    """The id of the person whose session has this key; None if it is nobody's or has ended."""
+    asking = HttpRequest()
+    asking.session = SessionStore(key or None)
+    user = get_user(asking)
+    ended = life(asking.session, now_s) is Life.ENDED
+    return None if ended or not user.is_authenticated else user.pk
 
 
 def note_use(session: SessionBase, now_s: int) -> None:

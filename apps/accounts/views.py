@@ -14,8 +14,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.encoding import iri_to_uri
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_POST
 
-from apps.accounts import services, sessions, throttle
+from apps.accounts import ended, services, sessions, throttle
 from apps.core.clock import now_ns
 from apps.core.http import client_address
 
@@ -42,6 +43,13 @@ def login_by_link(request: HttpRequest, secret: str) -> HttpResponse:
     answer = redirect(asked if own else "/")
     answer.delete_cookie(_ASKED, path=settings.LOGIN_URL)
     return answer
+
+
+@require_POST
+def sign_out(request: HttpRequest) -> HttpResponse:
+    """Ends the session: open pages and the kept run list of this browser answer no more."""
+    ended.sign_out(request)
+    return redirect("login")
 
 
 def too_many(request: HttpRequest, wait_s: int) -> HttpResponse:

@@ -2,12 +2,11 @@
 
 Kept in Valkey: the table as everybody sees it (no form in it), and which sessions may read it. A
 session counts for SESSION_S after it was last let in, since nobody can be asked meanwhile; not
-where its person was shut out or got another password since.
+where it ended since: signed out, its person shut out or with another password.
 """
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import zlib
 from collections.abc import Callable, Mapping
@@ -19,6 +18,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.utils.safestring import mark_safe
 
+from apps.accounts import ended
 from apps.core import valkey
 from apps.core.clock import now_ns
 from apps.dashboard import board_asked, places
@@ -27,7 +27,6 @@ from apps.dashboard.context import address
 
 KEEP_S, AGAIN_S, SESSION_S = 24 * 3600, 10, 900
 _TABLE, _MADE, _SESSION = "board:table:", "board:made:", "board:session:"
-_ENDED = "board:ended:"
 log = logging.getLogger(__name__)
 
 
@@ -36,7 +35,7 @@ def keep(request: HttpRequest, asked: Filter, context: Mapping[str, Any]) -> Non
     lists: all projects and owners, their first page."""
     try:
         store = valkey.client()
-        store.set(_session(request), f"{request.user.pk} {now_ns()}", ex=SESSION_S)
+        store.set(_SESSION + _session(request), f"{request.user.pk} {now_ns()}", ex=SESSION_S)
         no_run = not (context["board"].rows or asked.shown)
         if asked.project or asked.owner or asked.later or no_run:
             return
@@ -50,32 +49,21 @@ def keep(request: HttpRequest, asked: Filter, context: Mapping[str, Any]) -> Non
         log.warning("dashboard.board_not_kept")
 
 
-def forget(person_id: int) -> None:
-    """What a person was let in until now counts no more: they were shut out, or have another
-    password."""
-    try:
-        valkey.client().set(f"{_ENDED}{person_id}", now_ns(), ex=SESSION_S)
-    except redis.RedisError:
-        log.warning("dashboard.board_not_forgotten")
-
-
 def _is_let_in(request: HttpRequest) -> bool:
-    """Whether the session was let in lately, and its person not shut out since."""
-    store = valkey.client()
+    """Whether the session was let in lately, and has not ended since."""
     if settings.SESSION_COOKIE_NAME not in request.COOKIES:
         return False
-    seen: Any = store.get(_session(request))
+    name = _session(request)
+    seen: Any = valkey.client().get(_SESSION + name)
     if not seen:
         return False
     person, _, at_ns = seen.decode().partition(" ")
-    ended: Any = store.get(_ENDED + person)
-    return int(at_ns or 0) > int(ended or 0)
+    return not ended.has_ended(int(person), name, int(at_ns))
 
 
 def _session(request: HttpRequest) -> str:
     """Names the session of a cookie, which itself is kept nowhere."""
-    cookie = request.COOKIES.get(settings.SESSION_COOKIE_NAME, "")
-    return _SESSION + hashlib.sha256(cookie.encode()).hexdigest()
+    return ended.session_name(request.COOKIES.get(settings.SESSION_COOKIE_NAME, ""))
 
 
 def _last(request: HttpRequest, asked: Filter) -> tuple[int, str] | None:

@@ -1,7 +1,8 @@
 """The event stream: one Valkey subscription a process, fanned out to every open page.
 
 It carries invalidations only: a page that hears "run X changed" fetches what it shows. Slow
-readers get merged messages, never a growing queue.
+readers get merged messages, never a growing queue. A stream ends with the session it was opened
+with: at once where that is told (`accounts/ended.py`), else at the next look at it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import logging
 import random
 import time
 from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,14 +19,10 @@ from urllib.parse import urlsplit
 import orjson
 import redis.asyncio
 from django.conf import settings
-from django.contrib.auth import get_user
-from django.db import close_old_connections
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 
-from apps.accounts.domain.session import Life
-from apps.accounts.sessions import life
-from apps.core.database import SERVER_TROUBLE
 from apps.core.live import CHANNEL
+from apps.dashboard.live_sessions import Busy, Sessions
 
 HEARTBEAT_S = 15.0
 MERGE_S = 0.25
@@ -34,33 +30,47 @@ READY_S = 5.0
 """How long a page that is the first waits for the subscription before it is greeted."""
 RETRY_S = 2.0
 STREAM_S = 3_600.0
-"""Then a page has to ask again: whoever was logged out meanwhile hears no more."""
-CHECKS_AT_ONCE = 4
-"""Sessions a process looks up at once: each costs a connection to Postgres, an open page none."""
-MOST_WAITING = 1_000
-CHECK_S = 10.0
-"""How many pages may wait for that, and for how long; then they are told to come back."""
+"""Then a page has to ask again."""
+LOOK_S = 60.0
+"""How old the look at a session gets before it is repeated: words may be lost, sessions grow old.
+500 pages cost Postgres 17 small queries a second."""
+PING_S = 10.0
+"""After so long a silence Valkey is asked whether it is there; after another one it is not."""
 log = logging.getLogger(__name__)
 
 
 class Listener:
     """What one open page has not been told yet, merged to one message. run: its run, "" for a page
-    of all runs: it hears that runs changed and not which, as hundreds of them may at once."""
+    of all runs: it hears that runs changed and not which, as hundreds of them may at once.
 
-    def __init__(self, run: str) -> None:
-        self.run = run
+    session, person: who opened it. looked_s: when that was last found to be so; doubted: told since
+    that it may not be.
+    """
+
+    def __init__(self, run: str, session: str = "", person: int | None = None) -> None:
+        self.run, self.session, self.person = run, session, person
+        self.looked_s, self.doubted = time.monotonic(), False
         self.step: int | None = None
         self.what: set[str] = set()
         self.wake = asyncio.Event()
 
     def add(self, message: dict[str, Any]) -> None:
         """Merges a message into what waits, if the page wants it."""
+        if "person" in message:
+            if message["person"] == self.person:
+                self.doubt()
+            return
         if self.run and message.get("run") != self.run:
             return
         self.what.update(message.get("what", []))
         step = message.get("step")
         if self.run and step is not None:
             self.step = step
+        self.wake.set()
+
+    def doubt(self) -> None:
+        """Nothing more is told before the session was looked at."""
+        self.doubted = True
         self.wake.set()
 
     def take(self) -> dict[str, Any]:
@@ -109,21 +119,38 @@ class Hub:
             await asyncio.sleep(RETRY_S)
 
     async def _listen(self) -> None:
-        client = redis.asyncio.Redis.from_url(settings.REDIS_URL, health_check_interval=15)
+        """Ends with an error when the connection does, or is silent though it was asked: one that
+        died without a word (a host that is gone, a firewall that forgot it) reads like a quiet
+        one."""
+        client = redis.asyncio.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=PING_S)
         async with client, client.pubsub() as channel:
             await channel.subscribe(CHANNEL)
-            async for message in channel.listen():
-                self._heard(message)
+            asked = False
+            while True:
+                message = await channel.get_message(timeout=PING_S)
+                if message is not None:
+                    self._heard(message)
+                    asked = False
+                elif asked:
+                    raise redis.TimeoutError("Valkey says nothing")
+                else:
+                    await channel.ping()
+                    asked = True
 
     def _heard(self, message: dict[str, Any]) -> None:
         """A subscription that is not the first follows on one that broke, be it mended here or by
         the client: what was said in between nobody knows."""
         if message["type"] == "message":
             self._tell(message)
-        elif self._subscribed.is_set():
-            for listener in self.listeners:
-                listener.add({"run": listener.run, "what": ["everything"]})
-        self._subscribed.set()
+        elif message["type"] == "subscribe":
+            if self._subscribed.is_set():
+                self._missed()
+            self._subscribed.set()
+
+    def _missed(self) -> None:
+        for listener in self.listeners:
+            listener.add({"run": listener.run, "what": ["everything"]})
+            listener.doubt()
 
     def _tell(self, message: dict[str, Any]) -> None:
         with suppress(orjson.JSONDecodeError):
@@ -163,45 +190,6 @@ def _with_cors(request: HttpRequest, response: HttpResponseBase) -> HttpResponse
     return response
 
 
-class Busy(Exception):
-    """No answer about a session in time."""
-
-
-class Sessions:
-    """Who asks, found out by a few threads that keep their connections to Postgres.
-
-    All tabs come back at once after a restart of this process: they wait for each other here and
-    not for a connection that Postgres does not have.
-    """
-
-    def __init__(self) -> None:
-        self._threads = ThreadPoolExecutor(CHECKS_AT_ONCE, thread_name_prefix="session")
-        self._waiting = 0
-
-    async def known(self, request: HttpRequest) -> bool:
-        """Whether a logged-in person asks. Raises Busy if that cannot be said in time."""
-        if self._waiting >= MOST_WAITING:
-            raise Busy
-        self._waiting += 1
-        answer = asyncio.get_running_loop().run_in_executor(self._threads, _is_known, request)
-        try:
-            return await asyncio.wait_for(answer, CHECK_S)
-        except (TimeoutError, *SERVER_TROUBLE) as error:
-            raise Busy from error
-        finally:
-            self._waiting -= 1
-
-
-def _is_known(request: HttpRequest) -> bool:
-    close_old_connections()
-    try:
-        person = get_user(request)
-        ended = life(request.session, int(time.time())) is Life.ENDED
-        return person.is_authenticated and not ended
-    finally:
-        close_old_connections()
-
-
 sessions = Sessions()
 
 
@@ -210,23 +198,37 @@ async def events(request: HttpRequest) -> HttpResponseBase:
 
     503 with Retry-After when it cannot be said in time who asks.
     """
+    key = request.COOKIES.get(settings.SESSION_COOKIE_NAME, "")
     try:
-        known = await sessions.known(request)
+        person = await sessions.person(key)
     except Busy:
         wait = {"Retry-After": str(random.randint(2, 10))}  # noqa: S311 - spreads the next try
         return _with_cors(request, HttpResponse("come back", status=503, headers=wait))
-    if not known:
+    if person is None:
         return _with_cors(request, HttpResponse("log in first", status=401))
-    listener = Listener(request.GET.get("run", ""))
+    listener = Listener(request.GET.get("run", ""), key, person)
     response = StreamingHttpResponse(_stream(listener), content_type="text/event-stream")
     response["X-Accel-Buffering"] = "no"
     return _with_cors(request, response)
 
 
+async def _may_hear(listener: Listener) -> bool:
+    """Whether the session of a page is still good. While that cannot be said, a page goes on of
+    which nothing else is known, and one that is in doubt ends."""
+    doubted, now_s = listener.doubted, time.monotonic()
+    if not doubted and now_s - listener.looked_s < LOOK_S:
+        return True
+    listener.doubted, listener.looked_s = False, now_s
+    try:
+        return await sessions.person(listener.session) == listener.person
+    except Busy:
+        return not doubted
+
+
 async def _stream(listener: Listener) -> AsyncIterator[bytes]:
     """hello, from which on nothing is missed, then merged messages; a beat when nothing happened
-    for a while, so that a page notices a connection that died without a word. Ends after STREAM_S,
-    and the page opens another one.
+    for a while, so that a page notices a connection that died without a word. Ends with the
+    session; and after STREAM_S, when the page opens another one.
 
     There are no ids: a page that comes back asks for what is new since its own data, whatever it
     missed.
@@ -238,13 +240,16 @@ async def _stream(listener: Listener) -> AsyncIterator[bytes]:
         yield f"retry: {retry_ms}\nevent: hello\ndata: {{}}\n\n".encode()
         end = asyncio.get_running_loop().time() + STREAM_S
         while asyncio.get_running_loop().time() < end:
-            try:
+            with suppress(TimeoutError):
                 await asyncio.wait_for(listener.wake.wait(), HEARTBEAT_S)
-            except TimeoutError:
+            if not await _may_hear(listener):
+                break
+            told = listener.take()
+            if told["what"]:
+                yield b"event: changed\ndata: " + orjson.dumps(told) + b"\n\n"
+                await asyncio.sleep(MERGE_S)
+            else:
                 yield b"event: beat\ndata: {}\n\n"
-                continue
-            yield b"event: changed\ndata: " + orjson.dumps(listener.take()) + b"\n\n"
-            await asyncio.sleep(MERGE_S)
     finally:
         hub.leave(listener)
 

@@ -15,7 +15,6 @@ from apps.accounts import people, people_store
 from apps.accounts.records import Person, Role
 from apps.accounts.services import LINK_LIFE
 from apps.core.errors import AppError, status_of
-from apps.dashboard import last_board
 from apps.dashboard.access import actor, administering, may_administer
 from apps.dashboard.roles import ROLE_WORDS
 
@@ -76,8 +75,6 @@ def active(request: HttpRequest, number: int) -> HttpResponse:
         people.set_active(number, into, actor=actor(request), reason=reason)
     except AppError as error:
         return _page(request, person, error)
-    if not into:
-        last_board.forget(number)
     told = "may sign in again" if into else "is shut out: open pages of theirs answer no more"
     messages.success(request, f"{person.name} {told}.", extra_tags="ok")
     return redirect("member", number)

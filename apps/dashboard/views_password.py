@@ -14,12 +14,11 @@ from django.shortcuts import redirect, render
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
-from apps.accounts import services, throttle
+from apps.accounts import ended, services, throttle
 from apps.accounts.sessions import is_fresh_by_link
 from apps.accounts.views import too_many
 from apps.core.clock import now_ns
 from apps.core.http import client_address
-from apps.dashboard import last_board
 
 
 @sensitive_post_parameters()
@@ -43,7 +42,7 @@ def password(request: HttpRequest) -> HttpResponse:
         form.save()
         services.note_password(user)
     update_session_auth_hash(request, user)
-    last_board.forget(user.pk)
+    ended.all_of(user.pk)
     throttle.forget(user.get_username(), client_address(request))
     messages.success(
         request, "Your password is set. Other devices have to sign in again.", extra_tags="ok"

@@ -4,14 +4,14 @@ import pytest
 from django.contrib.auth.models import User
 from django.contrib.sessions.backends.db import SessionStore
 from django.db import OperationalError
-from django.test import Client
+from django.test import Client, RequestFactory
 
 from apps.accounts import people
 from apps.accounts import store as accounts
 from apps.accounts.records import SYSTEM
 from apps.core.clock import now_ns
 from apps.core.sql import patience, query
-from apps.dashboard import board, views_board
+from apps.dashboard import board, board_asked, last_board, views_board
 from apps.ingest.digest import digest
 from apps.runs import saved_store
 from apps.runs import store as runs
@@ -192,6 +192,24 @@ def test_another_password_ends_what_other_devices_were_let_in(orphan, away):
     own.get("/")
     away()
     assert [browser.get("/").status_code for browser in (own, other)] == [200, 503]
+
+
+def test_a_session_that_was_signed_out_sees_no_table(operator, orphan, away):
+    """Nor when a request that it had sent before is answered after."""
+    bob = User.objects.create_user("bob")
+    own, other = (Client(raise_request_exception=False) for _ in range(2))
+    for browser in (own, other):
+        browser.force_login(bob)
+        browser.get("/")
+    cookies = own.cookies.copy()
+    sent_before = RequestFactory().get("/")
+    sent_before.COOKIES = {name: one.value for name, one in cookies.items()}
+    sent_before.user = bob
+    assert own.post("/logout/").status_code == 302
+    last_board.keep(sent_before, board_asked.read({}), {"board": board.board(board.Asked(), 0)})
+    own.cookies = cookies
+    away()
+    assert [browser.get("/").status_code for browser in (own, other)] == [503, 200]
 
 
 def test_a_statement_may_take_so_long(db):

@@ -6,7 +6,7 @@ import httpx
 import psycopg
 import pytest
 
-from apps.dashboard.live import CHECKS_AT_ONCE
+from apps.dashboard.live_sessions import CHECKS_AT_ONCE
 
 PAGES = 400
 WITHIN_S = 60

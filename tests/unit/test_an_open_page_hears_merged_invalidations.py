@@ -1,11 +1,13 @@
 import asyncio
 import threading
+from unittest.mock import AsyncMock, MagicMock
 
 import pytest
+import redis.asyncio
 from django.db import OperationalError
 from django.test import RequestFactory, override_settings
 
-from apps.dashboard import live
+from apps.dashboard import live, live_sessions
 
 
 def listener(run=""):
@@ -117,6 +119,26 @@ def test_who_subscribes_again_may_have_missed_anything():
     assert every.take() == {"run": "*", "step": None, "what": ["everything"]}
 
 
+PONG, NOTHING = {"type": "pong"}, None
+
+
+@pytest.mark.parametrize(
+    ("heard", "ends"),
+    [
+        ([NOTHING, PONG, NOTHING, PONG], "the test ends"),
+        ([NOTHING, NOTHING], "Valkey says nothing"),
+    ],
+)
+def test_a_quiet_subscription_is_kept_as_long_as_it_answers(heard, ends, monkeypatch):
+    channel = AsyncMock()
+    channel.get_message.side_effect = [{"type": "subscribe"}, *heard, redis.ResponseError(ends)]
+    client = MagicMock()
+    client.pubsub.return_value.__aenter__.return_value = channel
+    monkeypatch.setattr(redis.asyncio.Redis, "from_url", lambda *_, **__: client)
+    with pytest.raises(redis.RedisError, match=ends):
+        asyncio.run(live.Hub()._listen())
+
+
 @pytest.mark.parametrize(
     ("origin", "allowed"),
     [
@@ -143,19 +165,19 @@ def ask():
 
 @pytest.fixture
 def sessions(monkeypatch):
-    monkeypatch.setattr(live, "sessions", live.Sessions())
+    monkeypatch.setattr(live, "sessions", live_sessions.Sessions())
 
 
 def test_a_page_is_told_to_come_back_when_too_many_wait(sessions, monkeypatch):
-    monkeypatch.setattr(live, "MOST_WAITING", 0)
+    monkeypatch.setattr(live_sessions, "MOST_WAITING", 0)
     answer = ask()
     assert (answer.status_code, int(answer["Retry-After"]) > 1) == (503, True)
 
 
 def test_a_page_is_told_to_come_back_when_its_session_is_not_found_in_time(sessions, monkeypatch):
     late = threading.Event()
-    monkeypatch.setattr(live, "_is_known", lambda _: late.wait(10))
-    monkeypatch.setattr(live, "CHECK_S", 0.01)
+    monkeypatch.setattr(live_sessions, "_person", lambda _: late.wait(10))
+    monkeypatch.setattr(live_sessions, "CHECK_S", 0.01)
     try:
         assert ask().status_code == 503
     finally:
@@ -166,7 +188,7 @@ def test_a_page_is_told_to_come_back_when_postgres_is_away(sessions, monkeypatch
     def away(_):
         raise OperationalError("too many clients")
 
-    monkeypatch.setattr(live, "_is_known", away)
+    monkeypatch.setattr(live_sessions, "_person", away)
     assert ask().status_code == 503
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from django.contrib.auth.models import User
 from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
+from django.utils import timezone
 
 from apps.accounts import ended
 from apps.accounts import people_store as store
 from apps.accounts.records import Actor, Role
-from apps.accounts.services import audit, link_for, require
+from apps.accounts.services import audit, link_for, require, revoke_token
+from apps.accounts.store import tokens_made_by
 from apps.core.errors import Conflict, NotFound, Refused
 
 MAX_NAME, MAX_EMAIL = 150, 254
@@ -54,8 +58,19 @@ def change(person_id: int, role: Role, email: str, *, actor: Actor, reason: str 
             audit(actor, "person.changed", who, before=before, after=after, reason=reason)
 
 
-def set_active(person_id: int, active: bool, *, actor: Actor, reason: str = "") -> None:
-    """Shuts a person out at once, with all sessions and links, or lets them in again."""
+def set_active(
+    person_id: int,
+    active: bool,
+    *,
+    actor: Actor,
+    reason: str = "",
+    revoked: Collection[int] = (),
+) -> None:
+    """Shuts a person out at once, with all sessions and links, or lets them in again.
+
+    revoked: which of the tokens that they made end too. The others go on: a program that sends data
+    in the night does not end because of who set it up.
+    """
     require(actor, "admin")
     with transaction.atomic():
         admins = store.hold_admins()
@@ -68,8 +83,25 @@ def set_active(person_id: int, active: bool, *, actor: Actor, reason: str = "") 
         store.drop_links(user)
         action = "person.let_in" if active else "person.shut_out"
         audit(actor, action, f"user {user.get_username()}", reason=reason)
+        if not active:
+            _revoke(user, revoked, actor, reason)
     if not active:
         ended.all_of(person_id)
+
+
+def revoke_tokens(
+    person_id: int, token_ids: Collection[int], *, actor: Actor, reason: str = ""
+) -> int:
+    """Ends tokens that a person made; how many worked until now. Those of others are left."""
+    require(actor, "admin")
+    with transaction.atomic():
+        return _revoke(_known(person_id), token_ids, actor, reason)
+
+
+def _revoke(user: User, token_ids: Collection[int], actor: Actor, reason: str) -> int:
+    own = {one.id for one in tokens_made_by(user.get_username(), timezone.now())}
+    wanted = sorted(own.intersection(token_ids))
+    return sum(revoke_token(token_id, actor=actor, reason=reason) for token_id in wanted)
 
 
 def new_link(person_id: int, *, actor: Actor) -> str:

@@ -71,7 +71,7 @@ class Person:
 @dataclass(frozen=True, slots=True)
 class TokenInfo:
     """A token without its secret. made_by "": not known. used_ns: within some minutes.
-    works: neither revoked nor past its end."""
+    works: neither revoked nor past its end. maker_out: the person who made it is shut out."""
 
     id: int
     name: str
@@ -82,6 +82,7 @@ class TokenInfo:
     ends_ns: int | None
     revoked_ns: int | None
     works: bool
+    maker_out: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,12 +83,12 @@ def verify_token(secret: str) -> Actor | None:
     return actor
 
 
-def revoke_token(token_id: int, *, actor: Actor) -> bool:
+def revoke_token(token_id: int, *, actor: Actor, reason: str = "") -> bool:
     """Ends a token, everywhere within TOKEN_CACHE_S; False if it had ended or never was."""
     with transaction.atomic():
         ended = store.revoke_token(token_id, timezone.now())
         if ended:
-            audit(actor, "token.revoked", f"token {token_id}")
+            audit(actor, "token.revoked", f"token {token_id}", reason=reason)
     return ended
 
 

@@ -9,12 +9,15 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from apps.accounts import people, people_store
 from apps.accounts.records import Person, Role
 from apps.accounts.services import LINK_LIFE
+from apps.accounts.store import tokens_made_by
 from apps.core.errors import AppError, status_of
+from apps.core.words import many, whole
 from apps.dashboard.access import actor, administering, may_administer
 from apps.dashboard.roles import ROLE_WORDS
 
@@ -72,12 +75,29 @@ def active(request: HttpRequest, number: int) -> HttpResponse:
     person, into = _known(number), request.POST.get("active") == "yes"
     try:
         reason = request.POST.get("reason", "")[:2_000]
-        people.set_active(number, into, actor=actor(request), reason=reason)
+        ended = _chosen(request)
+        people.set_active(number, into, actor=actor(request), reason=reason, revoked=ended)
     except AppError as error:
         return _page(request, person, error)
     told = "may sign in again" if into else "is shut out: open pages of theirs answer no more"
     messages.success(request, f"{person.name} {told}.", extra_tags="ok")
     return redirect("member", number)
+
+
+@require_POST
+@administering
+def tokens(request: HttpRequest, number: int) -> HttpResponse:
+    """Ends the chosen tokens that a person made."""
+    person, reason = _known(number), request.POST.get("reason", "")[:2_000]
+    ended = people.revoke_tokens(number, _chosen(request), actor=actor(request), reason=reason)
+    told = f"{many(ended, 'token')} of {person.name} revoked." if ended else "No token was chosen."
+    messages.success(request, told, extra_tags="ok" if ended else "warn")
+    return redirect("member", number)
+
+
+def _chosen(request: HttpRequest) -> set[int]:
+    """The tokens ticked in a form; what is no number is none."""
+    return {int(text) for text in request.POST.getlist("token") if whole(text) is not None}
 
 
 @administering
@@ -135,5 +155,6 @@ def _page(request: HttpRequest, person: Person, error: AppError | None = None) -
         "hours": LINK_HOURS,
         "error": error,
         "self": person.id == request.user.pk,
+        "tokens": tokens_made_by(person.name, timezone.now()),
     }
     return render(request, "settings/member.html", context, status=status_of(error))

@@ -78,8 +78,10 @@ def _page(
     request: HttpRequest, typed: dict[str, Any] | None = None, error: AppError | None = None
 ) -> HttpResponse:
     found = store.tokens(timezone.now())
+    working = [one for one in found if one.works]
     context: dict[str, Any] = {
-        "working": [one for one in found if one.works],
+        "working": working,
+        "left": sum(one.maker_out for one in working),
         "ended": [one for one in found if not one.works][:SHOWN_ENDED],
         "scopes": SCOPE_WORDS,
         "lifes": LIFES_DAYS,

@@ -144,6 +144,7 @@ ROLES = {
         POST /settings/members/<int:number>/active/
         POST /settings/members/<int:number>/change/
         POST /settings/members/<int:number>/link/
+        POST /settings/members/<int:number>/tokens/
         POST /settings/tokens/
         POST /settings/tokens/<int:number>/revoke/
         POST /storage/<int:number>/

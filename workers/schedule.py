@@ -114,6 +114,12 @@ SCHEDULE = (
         "judges flight recorder dumps; they would stay without a verdict",
     ),
     Periodic(
+        Job.LOGS_RECLASS,
+        15.0,
+        "gives stored lines the fault classes that a project has changed; verdicts on many lines "
+        "would stay with the old ones",
+    ),
+    Periodic(
         Job.LOGS_EXPIRE,
         600.0,
         "deletes log lines beyond what their project keeps",

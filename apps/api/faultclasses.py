@@ -14,7 +14,7 @@ from apps.core.clock import now_ns
 from apps.core.errors import NotFound
 from apps.core.places import SEARCHES, busy
 from apps.ingest.faultclasses import change
-from apps.logs import faultclasses
+from apps.logs import faultclasses, reclassing
 from apps.logs import store as logs
 from apps.logs.domain.triage.classify import taxonomy
 from apps.logs.domain.triage.ownclasses import MAX_CLASSES, OwnClass, OwnClasses
@@ -50,9 +50,20 @@ class BuiltInShape(Schema):
     off: bool
 
 
+class ReclassingOut(Schema):
+    """An attempt whose stored lines are getting the newest classes: done lines of total, which is
+    null before it begins. Until then its verdict goes by the classes before."""
+
+    run: str
+    attempt: int
+    done: int
+    total: int | None
+
+
 class FaultClassesOut(Schema):
     """taxonomy: the version that is stored with lines and verdicts. unread_lines: of this version,
-    those that took too long to be read by its patterns."""
+    those that took too long to be read by its patterns. reclassing: attempts with many lines that
+    do not have it yet."""
 
     project: str
     version: int
@@ -60,6 +71,7 @@ class FaultClassesOut(Schema):
     changed_at_ns: int
     changed_by: str
     unread_lines: int
+    reclassing: list[ReclassingOut]
     classes: list[FaultClassShape]
     built_in: list[BuiltInShape]
 
@@ -126,6 +138,7 @@ def _shape(project: str) -> dict[str, Any]:
         "changed_at_ns": own.changed_at_ns,
         "changed_by": own.changed_by,
         "unread_lines": own.unread_lines,
+        "reclassing": reclassing.waiting(project),
         "classes": own.classes,
         "built_in": [
             {

@@ -32,6 +32,7 @@ class Job(StrEnum):
     LOGS_MEASURE = "logs.measure"
     LOGS_LEARN = "logs.learn"
     LOGS_MERGE = "logs.merge"
+    LOGS_RECLASS = "logs.reclass"
     LOGS_SWEEP = "logs.sweep"
     METRICS_COMPACT = "metrics.compact"
     METRICS_GLANCE = "metrics.glance"

@@ -10,7 +10,7 @@ from django.http import QueryDict
 
 from apps.core.errors import AppError, NotFound
 from apps.core.words import whole
-from apps.logs import faultclasses, search
+from apps.logs import faultclasses, reclassing, search
 from apps.logs import store as logs
 from apps.logs.domain.triage.classify import taxonomy
 from apps.logs.domain.triage.faultclass import FaultClass
@@ -144,7 +144,8 @@ def tried(project: str, key: str, asked: OwnClass, sent: QueryDict) -> Tried:
 
 def context(own: OwnClasses, project: str) -> dict[str, Any]:
     """What both pages show."""
-    return {"own": own, "choices": CHOICES, "recent": recent(project)}
+    waiting = reclassing.waiting(project)
+    return {"own": own, "choices": CHOICES, "recent": recent(project), "waiting": waiting}
 
 
 def revisions(project: str) -> list[OwnClasses]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 from django.db import transaction
 
 from apps.accounts.records import Actor
 from apps.ingest import store
-from apps.logs import faultclasses
+from apps.logs import faultclasses, reclassing
 from apps.logs.domain.triage.ownclasses import OwnClasses
 
 
@@ -19,3 +21,21 @@ def change(
         for run_id, attempt in again:
             store.mark_written(run_id, [attempt])
     return again
+
+
+def reclass(budget_s: float) -> int:
+    """Gives stored lines the classes that have changed, for budget_s; how many attempts are
+    through. Their analysis is due then.
+
+    Each slice is a transaction of its own: a process that dies costs one slice.
+    """
+    until_s, through = time.monotonic() + budget_s, 0
+    while time.monotonic() < until_s:
+        with transaction.atomic():
+            done = reclassing.take_slice(until_s)
+            if done is not None and done.through:
+                store.mark_written(done.run_id, [done.attempt])
+                through += 1
+        if done is None:
+            break
+    return through

@@ -354,6 +354,23 @@ class JudgedAttempt(models.Model):
     attempt = models.IntegerField()
 
 
+class Reclassing(models.Model):
+    """An attempt whose stored lines since a time get the fault classes of another version
+    (logs/reclassing.py). taxonomy: its label. time_ns, source_id, seq: of the last line that was
+    looked at. total: NULL before the first slice."""
+
+    pk = models.CompositePrimaryKey("run_id", "attempt")
+    run_id = models.BigIntegerField()
+    attempt = models.IntegerField()
+    taxonomy = models.CharField(max_length=24)
+    since_ns = models.BigIntegerField()
+    time_ns = models.BigIntegerField()
+    source_id = models.BigIntegerField()
+    seq = models.BigIntegerField()
+    done = models.BigIntegerField()
+    total = models.BigIntegerField(null=True)
+
+
 class FlightGroup(models.Model):
     """A process group that an unfinished operation of an attempt names; its name and its size are
     its key. ranks: int32, little-endian, zstd."""

@@ -10,8 +10,9 @@ from django.db import transaction
 
 from apps.core.plain import packed
 from apps.core.records import Finding
-from apps.logs import store
+from apps.logs import reclassing, store
 from apps.logs.domain.triage.assemble import Known, assemble
+from apps.logs.domain.triage.case import AttemptFacts
 from apps.logs.domain.triage.classify import Taxonomy
 from apps.logs.domain.triage.course import course_of
 from apps.logs.domain.triage.first_failure import first_failure
@@ -39,7 +40,8 @@ def triage(run_id: int, attempt: int, now_ns: int) -> list[Finding]:
     error without later progress of its rank: on half of the ranks (3 at least) at once, or for
     20 s or three times the job's pace. The
     finding keeps its key and is refined while lines arrive; facts["settled"] is False until 3 s
-    pass without a change. look_again_ns() says when to call again although nothing arrives.
+    pass without a change. look_again_ns() says when to call again although nothing arrives. Of many
+    lines whose classes have changed the stored ones count until a job has renewed them.
     """
     with transaction.atomic():
         state = store.take_triage(run_id, attempt)
@@ -47,14 +49,19 @@ def triage(run_id: int, attempt: int, now_ns: int) -> list[Finding]:
             return []
         states = store.rank_states(run_id, attempt)
         classes = store.taxonomy_of_run(run_id)
-        told = _told(run_id, attempt, states, classes)
+        known = Known(_placed(run_id, attempt, states), store.clocks(run_id, attempt))
+        rows = store.event_rows(run_id, attempt, states, known.spread_ns)
+        aside = reclassing.put_off(run_id, attempt, rows, classes)
+        facts = assemble(rows, states, classes, replace(known, as_stored=aside)) if rows else None
+        told = None if facts is None else _told(run_id, attempt, facts, classes)
         judged = Judged(
             fingerprint=fingerprint(told.verdict, told.course) if told is not None else None,
             confirmed=told is not None and told.verdict.confirmed,
             pace_ns=max((s.pace_ns for s in states if s.pace_ns is not None), default=None),
         )
         decision = settle(state, judged, now_ns=now_ns, policy=POLICY)
-        store.save_triage(run_id, attempt, replace(decision.state, taxonomy=classes.label))
+        by = state.taxonomy if aside else classes.label
+        store.save_triage(run_id, attempt, replace(decision.state, taxonomy=by))
     if decision.action is Action.RECOVERED:
         return [recovered_finding(attempt, now_ns=now_ns)]
     if decision.action is Action.NOTHING or told is None:
@@ -68,12 +75,7 @@ def look_again_ns(run_id: int, attempt: int) -> int | None:
     return store.look_again_ns(run_id, attempt)
 
 
-def _told(run_id: int, attempt: int, states: list[RankState], classes: Taxonomy) -> _Told | None:
-    known = Known(_placed(run_id, attempt, states), store.clocks(run_id, attempt))
-    rows = store.event_rows(run_id, attempt, states, known.spread_ns)
-    if not rows:
-        return None
-    facts = assemble(rows, states, classes, known)
+def _told(run_id: int, attempt: int, facts: AttemptFacts, classes: Taxonomy) -> _Told | None:
     verdict = first_failure(facts, classes)
     reported = any(agent.failed for agent in facts.agents)
     if verdict is None or (not reported and _ended_well(run_id, attempt)):

@@ -209,3 +209,11 @@ def test_more_trials_than_there_are_places_are_told_to_wait(send):
     finally:
         for release in held:
             release()
+
+
+def test_it_is_said_how_many_stored_lines_have_the_classes(operator, ask, run):
+    store.reclassing.ask_reclassing(run, 0, "3.1", 0)
+    assert "boom, attempt 0</a>: not begun" in operator.get(PAGE).content.decode()
+    assert ask(API).json()["reclassing"] == [
+        {"run": "boom", "attempt": 0, "done": 0, "total": None}
+    ]

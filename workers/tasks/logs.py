@@ -9,12 +9,14 @@ from apps.core.clock import now_ns
 from apps.core.queue import Job
 from apps.incidents import blaming
 from apps.incidents import store as incidents
+from apps.ingest import faultclasses
 from apps.ingest import store as ingest
 from apps.logs import flight, keeping, patterns, retention
 
 MERGE_S = 8.0
 EXPIRE_S = 15.0
 DUMPS_S = 10.0
+RECLASS_S = 8.0
 """Less than the time to the next call, so that mails get their turn."""
 
 
@@ -31,6 +33,12 @@ def dumps() -> int:
     for run_id, attempt in judged:
         blaming.judged(run_id, attempt, now_ns())
     return len(judged)
+
+
+@shared_task(name=Job.LOGS_RECLASS.value)
+def reclass() -> int:
+    """Give stored lines the newest fault classes, for some seconds; attempts that are through."""
+    return faultclasses.reclass(RECLASS_S)
 
 
 @shared_task(name=Job.LOGS_SWEEP.value)

@@ -45,10 +45,12 @@ class EventRow:
 @dataclass(frozen=True, slots=True)
 class Known:
     """What is known beside the lines. placed: (node, local rank) -> rank, for processes that never
-    named their rank. clocks: of the hosts that print synchronous steps."""
+    named their rank. clocks: of the hosts that print synchronous steps. as_stored: lines have the
+    classes that are stored with them, whichever version gave these."""
 
     placed: Mapping[tuple[str, int], int] = field(default_factory=dict)
     clocks: Sequence[HostClock] = ()
+    as_stored: bool = False
 
     @property
     def skews(self) -> dict[str, int]:
@@ -98,6 +100,7 @@ class _Builder:
     def __init__(self, states: list[RankState], known: Known) -> None:
         self.states = states
         self.clocks, self.skews = known.clocks, known.skews
+        self.as_stored = known.as_stored
         for state in states:
             if state.rank is None and state.local_rank is not None:
                 state.rank = known.placed.get((state.node, state.local_rank))
@@ -118,7 +121,7 @@ class _Builder:
 
     def take(self, rows: Sequence[EventRow], taxonomy: Taxonomy) -> None:
         """Sort the rows by whom they belong to."""
-        label = taxonomy.label
+        label = None if self.as_stored else taxonomy.label
         for row in sorted(rows, key=lambda r: (r.node, r.source, r.seq)):
             spot = Spot(row.node, row.source, row.seq, row.rank, self.skews.get(row.node, 0))
             time_ns = row.time_ns - spot.skew_ns
@@ -203,9 +206,10 @@ class _Builder:
                 state.rank = named.get((state.node, state.local_rank))
 
 
-def _fault_of(row: EventRow, taxonomy: Taxonomy, label: str) -> FaultClass | None:
-    """As it was stored with the line, unless the classes have changed since."""
-    if row.taxonomy != label:
+def _fault_of(row: EventRow, taxonomy: Taxonomy, label: str | None) -> FaultClass | None:
+    """As it was stored with the line, unless the classes have changed since. label: the version
+    that counts, None for any."""
+    if label is not None and row.taxonomy != label:
         return taxonomy.classify(row.message)
     return None if row.fault is None else taxonomy.classes.get(row.fault)
 

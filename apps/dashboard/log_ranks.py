@@ -143,7 +143,7 @@ def table(asked: Question, order: str, page: int | None) -> dict[str, Any]:
     return {
         "rows": [(one, Severity(one.worst_severity).name.lower() if one.worst_severity else "",
                   _behind(one, median)) for one in shown],
-        "total": len(wanted),
+        "total": len({one.rank for one in wanted if one.rank is not None}),
         "sort": order,
         "page": at,
         "pages": pages,

@@ -53,7 +53,7 @@ export function pixels(name) {
 
 /** 4 significant digits; NaN and infinities by name. Mirrors the `number` filter of the server. */
 export function number(value) {
-  if (value === null || value === undefined) return "-";
+  if (value === null || value === undefined) return "–";
   if (typeof value === "string") return value;
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf";
   if (Number.isInteger(value)) return value.toLocaleString("en-US");

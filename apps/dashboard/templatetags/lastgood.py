@@ -21,6 +21,9 @@ from apps.runs.records import RunInfo
 
 register = template.Library()
 
+UNKNOWN = "–"  # noqa: RUF001
+"""Stands where a value is not known."""
+
 TONES = {
     "running": ("play", "run", "Running"),
     "waiting": ("clock", "muted", "Waiting"),
@@ -81,9 +84,9 @@ def host(name: str | None) -> str | SafeString:
 
 @register.filter
 def number(value: float | None) -> str:
-    """4 significant digits, thousands separated; NaN and infinities by name; "-" if unknown."""
+    """4 significant digits, thousands separated; NaN and infinities by name; a dash if unknown."""
     if value is None:
-        return "-"
+        return UNKNOWN
     if not math.isfinite(value):
         return "NaN" if math.isnan(value) else ("+Inf" if value > 0 else "-Inf")
     if float(value).is_integer() and abs(value) < 1e15:
@@ -98,14 +101,14 @@ def number(value: float | None) -> str:
 def brief(value: float | None) -> str:
     """2 significant digits: for estimates."""
     if value is None:
-        return "-"
+        return UNKNOWN
     return f"{value:,.0f}" if abs(value) >= 10 else f"{value:.2g}"
 
 
 @register.filter
 def percent(value: float | None) -> str:
-    """A ratio as percent with one decimal; "-" if unknown."""
-    return "-" if value is None else f"{100 * value:.1f} %"
+    """A ratio as percent with one decimal; a dash if unknown."""
+    return UNKNOWN if value is None else f"{100 * value:.1f} %"
 
 
 @register.filter
@@ -134,14 +137,14 @@ def gpu_hours(gpu_s: float) -> str:
 @register.filter
 def size(value: float | None) -> str:
     """Bytes in binary units."""
-    return "-" if value is None else core_words.size(float(value))
+    return UNKNOWN if value is None else core_words.size(float(value))
 
 
 @register.filter
 def duration(seconds: float | None) -> str:
     """How long, in the two largest units."""
     if seconds is None:
-        return "-"
+        return UNKNOWN
     whole = int(max(0, seconds))
     if whole < 1:
         return f"{max(0.0, seconds):.2g} s" if seconds > 0 else "0 s"
@@ -180,7 +183,7 @@ def offset(span_ns: int, form: str = "signed") -> str:
 def clock(time_ns: int | None) -> str | SafeString:
     """Date and time in UTC, with the zone named; the page may switch it to local."""
     if not time_ns:
-        return "-"
+        return UNKNOWN
     moment = datetime.fromtimestamp(time_ns / 1e9, UTC)
     return _time(time_ns, moment.strftime("%Y-%m-%d %H:%M:%S UTC"), "clock")
 
@@ -189,7 +192,7 @@ def clock(time_ns: int | None) -> str | SafeString:
 def clock_ms(time_ns: int | None) -> str | SafeString:
     """Time of day with milliseconds, UTC."""
     if not time_ns:
-        return "-"
+        return UNKNOWN
     moment = datetime.fromtimestamp(time_ns / 1e9, UTC)
     return _time(time_ns, moment.strftime("%H:%M:%S.") + f"{moment.microsecond // 1000:03d}", "ms")
 
@@ -216,7 +219,7 @@ def line_time(time_ns: str | None) -> SafeString:
 def ago(context: template.Context, time_ns: int | None) -> str | SafeString:
     """How long before the page's `now_ns`; kept fresh in the browser."""
     if not time_ns:
-        return "-"
+        return UNKNOWN
     past = (context["now_ns"] - time_ns) / 1e9
     return _time(time_ns, f"{duration(past)} ago", "ago")
 

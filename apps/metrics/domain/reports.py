@@ -250,7 +250,8 @@ def _episode_evidence(series: str, state: Episode) -> tuple[Evidence, ...]:
         Evidence(f"furthest value {number(peak)}", step=state.peak_step, weight=0),
     ]
     if state.page_step is not None:
-        text = f"{state.rule} is {number(state.page_z)} robust standard deviations away"
+        z = number(state.page_z)
+        text = f"{series} is {z} robust standard deviations from its level ({state.rule})"
         found.append(Evidence(text, time_ns=state.page_time_ns, step=state.page_step))
     elif state.closed_by in ("recovered", "outlier"):
         found.append(Evidence("the loss came back by itself", weight=-1))

@@ -35,7 +35,9 @@ class LoginLink(models.Model):
 
 
 class AuditEntry(models.Model):
-    """One state change: who, what, why. Rows are added, never changed. run_id 0: no run."""
+    """One state change: who, what, why. Rows are added, never changed. run_id 0: no run.
+    address: as in Actor. ix_audit_object, over the letters of `object`, is made by a migration
+    where Postgres has pg_trgm."""
 
     pk = models.CompositePrimaryKey("run_id", "id")
     run_id = models.BigIntegerField(default=0)
@@ -49,6 +51,7 @@ class AuditEntry(models.Model):
     after = models.JSONField(default=dict)
     reason = models.TextField(blank=True)
     request_id = models.CharField(max_length=128, blank=True)
+    address = models.CharField(max_length=64, blank=True, db_default="")
 
     class Meta:
         indexes = [

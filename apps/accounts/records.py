@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
@@ -35,6 +35,7 @@ class Actor:
     """A person, a token or Lastgood itself, with what it may do.
 
     bytes_s, requests_s: what a token may send in a second; None: what the settings say.
+    address: where the request came from; "" for what no request asked for.
     """
 
     kind: str
@@ -44,6 +45,11 @@ class Actor:
     token_id: int | None = None
     bytes_s: int | None = None
     requests_s: int | None = None
+    address: str = ""
+
+    def at(self, address: str) -> Actor:
+        """The same actor, asking from an address."""
+        return replace(self, address=address)
 
     def may(self, scope: str) -> bool:
         """Whether this actor has `scope`."""
@@ -87,7 +93,8 @@ class TokenInfo:
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """One line of the audit page. actor: kind and name, "user:ada". run_id 0: of no run.
+    """One line of the audit page. actor: kind and name, "user:ada". run_id 0: of no run. address:
+    where the actor asked from, "" where no request did or that was not kept yet.
 
     Seals cover all fields in this order: with another one every older seal would look broken.
     """
@@ -102,6 +109,7 @@ class AuditRow:
     reason: str
     run_id: int = 0
     request_id: str = ""
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,7 +146,7 @@ def link_for(user: User, *, actor: Actor) -> str:
     return secret
 
 
-def use_login_link(secret: str) -> User | None:
+def use_login_link(secret: str, address: str = "") -> User | None:
     """The person an unused link is for; it is used up by this call. None: used, expired or wrong.
 
     Two calls at once: one of them gets the person.
@@ -154,27 +154,29 @@ def use_login_link(secret: str) -> User | None:
     with transaction.atomic():
         user = store.use_login_link(secret, timezone.now())
         if user is not None:
-            person = actor_of(user)
-            audit(person or SYSTEM, "login.by_link", f"user {user.get_username()}")
+            _note(user, "login.by_link", address)
     return user
 
 
 def note_login(user: User, address: str) -> None:
     """Somebody has signed in with a password."""
-    person = actor_of(user)
-    what = f"user {user.get_username()}"
-    audit(person or SYSTEM, "login.by_password", what, after={"address": address})
+    _note(user, "login.by_password", address)
 
 
-def note_password(user: User) -> None:
+def note_password(user: User, address: str) -> None:
     """Somebody has set a password of their own; in the transaction that sets it."""
-    audit(actor_of(user) or SYSTEM, "password.set", f"user {user.get_username()}")
+    _note(user, "password.set", address)
+
+
+def _note(user: User, action: str, address: str) -> None:
+    person = actor_of(user) or SYSTEM
+    audit(person.at(address), action, f"user {user.get_username()}")
 
 
 def note_refused_login(address: str, reason: str) -> None:
     """A try to sign in with a password failed. What was typed is not kept: people type passwords
     where their name belongs."""
-    stranger = Actor("stranger", address, frozenset())
+    stranger = Actor("stranger", address, frozenset()).at(address)
     audit(stranger, "login.refused", "a name and a password", reason=reason)
 
 
@@ -210,5 +212,6 @@ def audit(
             "after": dict(after or {}),
             "reason": reason,
             "request_id": request_id,
+            "address": actor.address,
         }
     )

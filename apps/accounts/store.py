@@ -174,7 +174,8 @@ def add_audit(row: dict[str, Any]) -> None:
 def audit_rows(
     limit: int, before_id: int | None = None, asked: AuditQuery | None = None
 ) -> list[AuditRow]:
-    """Newest first. -- uses ix_audit_newest, ix_audit_actor or, of a run, the primary key"""
+    """Newest first. -- uses ix_audit_newest, ix_audit_actor, ix_audit_object (three letters and
+    more, where Postgres has pg_trgm) or, of a run, the primary key"""
     rows = AuditEntry.objects.filter(_asked(asked or AuditQuery())).order_by("-id")
     if before_id is not None:
         rows = rows.filter(id__lt=before_id)
@@ -214,4 +215,5 @@ def audit_row(row: AuditEntry) -> AuditRow:
         reason=row.reason,
         run_id=row.run_id,
         request_id=row.request_id,
+        address=row.address,
     )

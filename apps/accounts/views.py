@@ -33,7 +33,7 @@ def login_by_link(request: HttpRequest, secret: str) -> HttpResponse:
     """
     if request.method != "GET" or "prefetch" in request.headers.get("Sec-Purpose", ""):
         return HttpResponse(status=204)
-    user = services.use_login_link(secret)
+    user = services.use_login_link(secret, client_address(request))
     if user is None:
         return render(request, "accounts/link_used.html", status=410)
     login(request, user, backend="django.contrib.auth.backends.ModelBackend")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from django.conf import settings
 from django.core import signing
@@ -80,11 +79,12 @@ def _membership(recipient: str, rules: tuple[int, ...], book: Book) -> Membershi
     )
 
 
-def leave(token: str, now_ns: int) -> Membership:
+def leave(token: str, now_ns: int, *, address: str = "") -> Membership:
     """Takes the person off the rules of the link; the membership from then on.
 
     Nobody leaves a rule that would have no one else for a page: it stays in `last`, and the
     administrators are told once a day. One at a time, so that the last two cannot both leave.
+    address: where the request came from.
     """
     with transaction.atomic():
         mail_store.lock_leaving()
@@ -93,19 +93,19 @@ def leave(token: str, now_ns: int) -> Membership:
             if rule in found.left:
                 continue
             if rule in found.last:
-                _refused(found, rule, now_ns)
+                _refused(found, rule, now_ns, address)
             elif rules_store.leave(rule, found.recipient, now_ns):
-                _audit("alerts.left_rule", found, rule)
+                _audit("alerts.left_rule", found, rule, address)
     return membership(token)
 
 
-def come_back(token: str) -> Membership:
+def come_back(token: str, *, address: str = "") -> Membership:
     """Undoes `leave`."""
     found = membership(token)
     with transaction.atomic():
         for rule in found.left:
             if rules_store.come_back(rule, found.recipient):
-                _audit("alerts.came_back_to_rule", found, rule)
+                _audit("alerts.came_back_to_rule", found, rule, address)
     return membership(token)
 
 
@@ -137,14 +137,14 @@ def set_habits(recipient: str, wishes: mail_store.Habits, actor: Actor) -> None:
         )
 
 
-def _refused(found: Membership, rule: int, now_ns: int) -> None:
+def _refused(found: Membership, rule: int, now_ns: int, address: str) -> None:
     name = found.names[found.rules.index(rule)]
     words = f"{found.recipient} wants no more mails by “{name}”, but nobody else gets its pages"
     if mail_store.notify(accounts.admin_addresses(), rule, words, now_ns):
-        _audit("alerts.leaving_refused", found, rule)
+        _audit("alerts.leaving_refused", found, rule, address)
 
 
-def _audit(action: str, found: Membership, rule: int, **more: Any) -> None:
-    actor = Actor("mail", found.recipient, frozenset())
+def _audit(action: str, found: Membership, rule: int, address: str) -> None:
+    actor = Actor("mail", found.recipient, frozenset()).at(address)
     name = found.names[found.rules.index(rule)]
-    audit(actor, action, f"alert rule {rule}", after={"rule": name, **more})
+    audit(actor, action, f"alert rule {rule}", after={"rule": name})

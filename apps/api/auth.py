@@ -14,7 +14,7 @@ from ninja.security.base import AuthBase
 
 from apps.accounts.records import Actor
 from apps.accounts.services import actor_of, require_any, verify_token
-from apps.core.http import json_error
+from apps.core.http import client_address, json_error
 
 View = Callable[..., HttpResponse]
 
@@ -30,7 +30,7 @@ class Token(HttpBearer):
         actor = verify_token(token)
         if actor is None:
             raise HttpError(401, "this token is unknown or revoked")
-        return require_any(actor, self.scopes)
+        return require_any(actor.at(client_address(request)), self.scopes)
 
 
 class Session(APIKeyCookie):
@@ -48,7 +48,9 @@ class Session(APIKeyCookie):
 
     def authenticate(self, request: HttpRequest, key: str | None) -> Actor | None:
         actor = actor_of(request.user)
-        return require_any(actor, self.scopes) if actor else None
+        if actor is None:
+            return None
+        return require_any(actor.at(client_address(request)), self.scopes)
 
 
 def needs(*scopes: str) -> list[AuthBase | Callable[..., object]]:

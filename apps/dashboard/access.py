@@ -13,6 +13,7 @@ from django.shortcuts import render
 from apps.accounts.records import Actor
 from apps.accounts.services import Forbidden, actor_of, require
 from apps.core.errors import NotFound
+from apps.core.http import client_address
 from apps.dashboard.roles import needed, words_of
 from apps.incidents import store as incidents
 from apps.incidents.domain.incident import IncidentInfo
@@ -28,7 +29,8 @@ def asker(request: HttpRequest) -> Actor | None:
     asks for it several times."""
     known = vars(request)
     if _ASKER not in known:
-        known[_ASKER] = actor_of(request.user)
+        person = actor_of(request.user)
+        known[_ASKER] = person and person.at(client_address(request))
     found: Actor | None = known[_ASKER]
     return found
 

@@ -16,7 +16,7 @@ from apps.core.errors import AppError
 from apps.core.times import read_time_ns, say_time
 
 COLUMNS = ("id", "time", "actor", "action", "object", "run", "before", "after", "reason",
-           "request_id")  # fmt: skip
+           "request_id", "address")  # fmt: skip
 _MAX_TEXT = 300
 
 
@@ -101,7 +101,7 @@ def as_dict(row: AuditRow, runs: dict[int, str]) -> dict[str, Any]:
     """An entry by COLUMNS. runs: id -> key."""
     values = (
         row.id, say_time(row.at_ns), row.actor, row.action, row.object, runs.get(row.run_id, ""),
-        row.before, row.after, row.reason, row.request_id,
+        row.before, row.after, row.reason, row.request_id, row.address,
     )  # fmt: skip
     return dict(zip(COLUMNS, values, strict=True))
 

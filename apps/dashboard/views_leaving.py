@@ -10,11 +10,13 @@ from django.shortcuts import redirect, render
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
-from apps.accounts.services import actor_of, require
 from apps.alerts import leaving, mail_store
 from apps.alerts.mail_store import Habits
 from apps.core.clock import now_ns
 from apps.core.errors import AppError
+from apps.core.http import client_address
+from apps.core.words import whole
+from apps.dashboard.access import actor
 
 
 @csrf_exempt
@@ -30,9 +32,9 @@ def leave(request: HttpRequest, token: str) -> HttpResponse:
         if request.method != "POST":
             found = leaving.membership(token)
         elif "back" in request.POST:
-            found = leaving.come_back(token)
+            found = leaving.come_back(token, address=client_address(request))
         else:
-            found = leaving.leave(token, now_ns())
+            found = leaving.leave(token, now_ns(), address=client_address(request))
     except AppError as error:
         return render(request, "alerts/leave_bad.html", {"error": error}, status=404)
     asked = request.method == "POST" and "back" not in request.POST
@@ -57,15 +59,15 @@ def mine(request: HttpRequest) -> HttpResponse:
 
 
 def _save(request: HttpRequest, address: str) -> HttpResponse:
-    actor = require(actor_of(request.user), "read")
+    person = actor(request)
     if rule := request.POST.get("back", ""):
-        leaving.return_to(address, int(rule) if rule.isdigit() else -1, actor)
+        leaving.return_to(address, whole(rule) or 0, person)
         messages.success(request, "You get the mails of this rule again.")
         return redirect("alerts_mine")
     zone = request.POST.get("zone", "")
     if zone and zone not in available_timezones():
         messages.error(request, "There is no such time zone; choose one of the list.")
         return redirect("alerts_mine")
-    leaving.set_habits(address, Habits(zone, "digest" in request.POST), actor)
+    leaving.set_habits(address, Habits(zone, "digest" in request.POST), person)
     messages.success(request, "Saved.")
     return redirect("alerts_mine")

@@ -40,7 +40,7 @@ def password(request: HttpRequest) -> HttpResponse:
         )
     with transaction.atomic():
         form.save()
-        services.note_password(user)
+        services.note_password(user, client_address(request))
     update_session_auth_hash(request, user)
     ended.all_of(user.pk)
     throttle.forget(user.get_username(), client_address(request))

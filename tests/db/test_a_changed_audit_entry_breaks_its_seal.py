@@ -39,11 +39,19 @@ def test_a_seal_made_by_an_earlier_version_still_fits():
     assert sealed(START, [row]) == digest
 
 
+def test_an_address_is_sealed_with_its_entry():
+    services.audit(SYSTEM.at("10.0.0.7"), "act", "x")
+    chain.grow(1_000)
+    assert broken() == []
+    AuditEntry.objects.update(address="")
+    assert broken() == [1]
+
+
 def test_nothing_new_makes_no_seal(trail):
     assert chain.grow(5_000) == 0
 
 
-@pytest.mark.parametrize("field", ["actor", "action", "object", "reason", "request_id"])
+@pytest.mark.parametrize("field", ["actor", "action", "object", "reason", "request_id", "address"])
 def test_an_entry_that_was_changed_is_found(trail, field):
     AuditEntry.objects.filter(action="act.2").update(**{field: "y"})
     assert broken() == [2]

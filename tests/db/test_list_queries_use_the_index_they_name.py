@@ -73,6 +73,7 @@ CASES = [
     (accounts.audit_rows, (10,), ["ix_audit_newest"]),
     (accounts.audit_rows, (10, 99), ["ix_audit_newest"]),
     (accounts.audit_rows, (10, None, AuditQuery(actor="bob")), ["ix_audit_actor"]),
+    (accounts.audit_rows, (10, None, AuditQuery(object="inc-4")), ["ix_audit_object"]),
     (accounts.audit_rows, (10, None, AuditQuery(run_id=7)), ["accounts_auditentry_pkey"]),
     (seals.to_check, (10,), ["ix_seal_checked"]),
     (runs.get_run, ("run-7",), ["runs_run_key", "runs_attempt_pkey"]),

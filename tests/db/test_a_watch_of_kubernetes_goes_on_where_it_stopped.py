@@ -88,6 +88,17 @@ def test_a_forgotten_version_lists_everything_again(cluster, valkey):
     assert sum("watch" not in path for path in cluster.asked) == 2
 
 
+def test_what_a_watch_lost_in_silence_is_heard_by_the_next_list(cluster, valkey):
+    cluster.put("nodes", "a1", status=BAD)
+    cluster.put("nodes", "a2")
+    rounds(one := watch(cluster, list_every_s=0))
+    cluster.put("nodes", "a2", status=BAD)
+    cluster.log.clear()
+    rounds(one, 2)
+    assert taken(valkey) == [("a1", "node_not_ready"), ("a2", "node_not_ready")]
+    assert sum("watch" not in path for path in cluster.asked) == 3
+
+
 def test_a_heartbeat_is_no_news(cluster, valkey):
     cluster.put("nodes", "a1", status=BAD)
     rounds(one := watch(cluster))

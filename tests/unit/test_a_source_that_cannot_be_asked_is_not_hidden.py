@@ -16,7 +16,13 @@ from workers.listener.taking import Taker
 def test_authorities_that_cannot_be_read_are_said_with_the_source():
     urls = ["https://gpu-a01:9400/metrics", "https://gpu-a02:9400/metrics"]
     source = Source("exporters", "prometheus", urls, ca_file="/nowhere/ca.crt")
-    status = scraping.take(source, asyncio.run(scraping.ask(source)), None, Taker())
+    turn = scraping.Turn(source, Taker())
+
+    async def take(answer):
+        turn.take(answer)
+
+    asyncio.run(scraping.ask(source, scraping.Lanes(), take))
+    status = turn.status()
     assert (status.targets, status.failing, status.heard_ns) == (2, 2, 0)
     assert "/nowhere/ca.crt" in status.error
 

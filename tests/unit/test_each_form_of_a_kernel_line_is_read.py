@@ -183,6 +183,19 @@ def test_what_helps_at_once_is_what_the_vendors_catalog_says(number, severity, a
     assert action in XIDS[number].action
 
 
+@pytest.mark.parametrize(
+    ("number", "meaning", "action"),
+    [
+        (12020, "out of order", "reboot"),  # EGRESS_SEQIDERR, always fatal
+        (14017, "waited in vain", "reset both"),  # TSTATE_ATO_ERR, a timeout
+        (22003, "controller of the links halted", "reboot"),  # MINION_HALT, always fatal
+    ],
+)
+def test_errors_of_switches_mean_what_the_driver_calls_them(number, meaning, action):
+    assert meaning in SXIDS[number][0]
+    assert action in SXIDS[number][2]
+
+
 def test_every_number_says_what_to_do():
     assert {code.severity for code in XIDS.values()} <= {"info", "warning", "error", "critical"}
     assert all(code.meaning and code.action for code in XIDS.values())

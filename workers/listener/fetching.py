@@ -37,6 +37,10 @@ class Unreached(AppError):
         self.status = status
 
 
+class TooLarge(Unreached):
+    """An answer of more bytes than are taken."""
+
+
 @dataclass(frozen=True, slots=True)
 class Way:
     """How to reach a source. token_file: read for every request, because tokens are renewed."""
@@ -70,15 +74,18 @@ def trust(ca_file: str, *, verify: bool) -> ssl.SSLContext | bool:
         raise AppError(f"{ca_file} holds no certificate: {error}", where="ca_file") from error
 
 
-async def fetch(url: str, way: Way, params: Mapping[str, list[str]] | None = None) -> bytes:
-    """The body of an answer 2xx; Unreached says why there is none."""
+async def fetch(
+    url: str, way: Way, params: Mapping[str, list[str]] | None = None, most: int = MAX_BYTES
+) -> bytes:
+    """The body of an answer 2xx; Unreached says why there is none, TooLarge that it has more than
+    `most` bytes."""
     found = bytearray()
     try:
         async with asyncio.timeout(LIMIT_S), opened(url, way, params) as pieces:
             async for piece in pieces:
                 found += piece
-                if len(found) > MAX_BYTES:
-                    raise Unreached(f"an answer of more than {MAX_BYTES >> 20} MiB")
+                if len(found) > most:
+                    raise TooLarge(f"an answer of more than {most >> 20} MiB")
     except TimeoutError as error:
         raise Unreached(f"no answer within {LIMIT_S:g} s") from error
     return bytes(found)

@@ -40,6 +40,7 @@ class Listener:
     def __init__(self, path: Path, stopping: threading.Event) -> None:
         self.path, self.stopping = path, stopping
         self._taker = Taker()
+        self._lanes = scraping.Lanes()
         self._thread = ThreadPoolExecutor(1, "taker")
 
     def run(self) -> None:
@@ -125,12 +126,10 @@ class Listener:
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
     async def _scrape(self, source: Source) -> None:
-        answers = await scraping.ask(source)
         before = {one.name: one for one in await self._in_thread(status.statuses)}
-        now = await self._in_thread(
-            scraping.take, source, answers, before.get(source.name), self._taker
-        )
-        await self._in_thread(status.save, now)
+        turn = scraping.Turn(source, self._taker, before.get(source.name))
+        await scraping.ask(source, self._lanes, partial(self._in_thread, turn.take))
+        await self._in_thread(status.save, turn.status())
 
     async def _in_thread(self, work: Callable[..., T], *args: Any) -> T:
         loop = asyncio.get_running_loop()

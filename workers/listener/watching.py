@@ -1,7 +1,10 @@
-"""A watch of one resource: list once, then hear every change; after a gap list again."""
+"""A watch of one resource: list, then hear every change; list again after a gap, and now and then
+because a gap need not be said: a proxy or a cache may lose changes in silence."""
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -21,6 +24,8 @@ from workers.listener.fetching import Unreached
 from workers.listener.taking import Taker
 
 GONE: Final = 410
+LIST_EVERY_S: Final = 1_800.0
+"""Give or take a fifth, so that the watches of a cluster do not list all at once."""
 PARAMS: Final = {"nodes": {}, "pods": {}, "events": {"fieldSelector": "type!=Normal"}}
 """Resource -> what is asked for beside it: most events tell of the usual course of things."""
 
@@ -58,7 +63,15 @@ class Watch:
     run: Callable[..., Any]
     space: str = ""
     only: bool = True
+    list_every_s: float = LIST_EVERY_S
     _listed: set[str] = field(default_factory=set)
+    _list_at_s: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._list_at_s = self._later_s()
+
+    def _later_s(self) -> float:
+        return time.monotonic() + self.list_every_s * random.uniform(0.8, 1.2)  # noqa: S311
 
     @property
     def path(self) -> str:
@@ -74,9 +87,12 @@ class Watch:
         """From where the last round stopped until the server ends the watch.
 
         Unreached if it cannot be reached; services.Refused if what it said cannot be kept, which
-        the next round hears again. A version that the server has forgotten lists everything again.
+        the next round hears again. A version that the server has forgotten lists everything again,
+        and so does every half hour: what was heard already is not taken twice.
         """
-        version = await self.run(status.version, self.name, self._place)
+        version = ""
+        if time.monotonic() < self._list_at_s:
+            version = await self.run(status.version, self.name, self._place)
         try:
             version = version or await self._list()
             async for lines in self.cluster.watch(self.path, PARAMS[self.resource], version):
@@ -100,6 +116,7 @@ class Watch:
         if self.resource == "nodes" and self.only:
             await self.run(self._end_missing)
         await self.run(status.save_version, self.name, self._place, page.version)
+        self._list_at_s = self._later_s()
         return page.version
 
     def _take(self, body: bytes) -> None:

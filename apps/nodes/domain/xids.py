@@ -3,11 +3,14 @@
 The numbers, what raises them and what helps at once are those of NVIDIA's Xid catalog,
 https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html (Ampere and newer; 56, 57, 58,
 61, 81, 122 and 123 only of the list for older GPUs), and of the Fabric Manager guide,
-DU-09883-001, appendices D.4 and D.5; the words of SXids 12020, 14017 and 22003 are from reports of
-others and not checked. Words, severities and advice are ours. What the catalog says to ignore at
-first is a warning at most where it stops no program, and so is what only follows another event
-(43, 45, 63, 154, 171 ...): that is never the cause. 144 to 150 are links whose message says more
-than the number. Plain Python.
+DU-09883-001, appendices D.4 and D.5; D.6 (12020, 22003: always fatal to the whole fabric) as
+github.com/leptonai/gpud quotes it. All were compared with the names that the open driver gives the
+same numbers: nverror.h, and NVSWITCH_ERR_HW_* of ctrl_dev_nvswitch.h, in
+github.com/NVIDIA/open-gpu-kernel-modules. Words, severities and advice are ours.
+
+What the catalog says to ignore at first is a warning at most where it stops no program, and so is
+what only follows another event (43, 45, 63, 154, 171 ...): that is never the cause. 144 to 150 are
+links whose message says more than the number. Plain Python.
 """
 
 from __future__ import annotations
@@ -55,9 +58,11 @@ class Code:
 _MEDIA: Final = (82, 83, 84, 86, 88, 89, *range(96, 106), 139, 142)
 XIDS: Final = {
     8: Code("the GPU stopped processing", "error", EITHER, CODE),
+    11: Code("a corrupted stream of commands", "error", EITHER, CODE),
     13: Code("access out of bounds or the like", "error", EITHER, CODE),
+    25: Code("an illegal stream of commands", "error", EITHER, CODE),
     31: Code("an illegal address was used", "error", EITHER, CODE),
-    32: Code("commands corrupted on their way", "error", HARDWARE, BUS),
+    32: Code("commands arrived corrupted", "error", EITHER, BUS),
     37: Code("driver firmware error", "warning", DRIVER, CODE),
     38: Code("driver firmware error", "warning", DRIVER, UPDATE),
     **{n: Code("copy engine error", "error", EITHER, AGAIN) for n in (39, 40, 41)},
@@ -92,6 +97,7 @@ XIDS: Final = {
     95: Code("ECC error, not contained: every program is hit", "critical", HARDWARE, RESET),
     106: Code("a test message of the board management", "info", NOBODY, FIRST),
     107: Code("a test message of the board management", "info", NOBODY, FIRST),
+    108: Code("an address across NVLink was not translated", "warning", EITHER, WATCH),
     109: Code("a context switch timed out", "error", EITHER, RESET),
     110: Code("security fault", "critical", HARDWARE, REPLACE),
     119: Code("the GPU system processor did not answer in time", "critical", FIRMWARE, RESET),
@@ -107,6 +113,8 @@ XIDS: Final = {
     143: Code("the GPU could not be initialised", "critical", HARDWARE, RESET),
     **{n: Code("NVLink 5 error", "error", HARDWARE, LINK) for n in range(144, 151)},
     151: Code("key rotation failed", "error", DRIVER, REBOOT),
+    152: Code("memory fault of the deep learning accelerator", "warning", EITHER, WATCH),
+    153: Code("timeout of the deep learning accelerator", "warning", EITHER, WATCH),
     154: Code("the driver says which recovery the GPU needs", "warning", NOBODY, FIRST),
     155: Code("an NVLink went down, maybe on purpose", "error", DRIVER, RESET),
     156: Code("a faulty part of the GPU was retired", "warning", HARDWARE, RESET),
@@ -136,14 +144,14 @@ HARMLESS_SXIDS: Final = frozenset({*_CORRECTED, 22013})
 SXIDS: Final = {
     11004: ("wrong partition, traffic of a GPU stalls", CONFIGURED, PARTITION),
     **dict.fromkeys(_CORRECTED, ("single-bit ECC error of a switch, corrected", HARDWARE, WATCH)),
-    12020: ("packets of a link came out of order", HARDWARE, LINK),
+    12020: ("packets left a port out of order, the whole fabric fails", HARDWARE, REBOOT),
     12028: ("a request without rights, traffic of a GPU stalls", EITHER, AGAIN),
-    14017: ("too many single-bit ECC errors", HARDWARE, LINK),
+    14017: ("a port waited in vain for an answer", HARDWARE, LINK),
     19084: ("the heartbeat of a link stopped", HARDWARE, FABRIC),
     20001: ("a link sends packets again", HARDWARE, WATCH),
     20012: ("broken link, or it was shut down", HARDWARE, LINK),
     20034: ("a link went down", HARDWARE, LINK),
-    22003: ("the controller of the links halted", HARDWARE, REBOOT),
+    22003: ("the controller of the links halted, the whole fabric fails", HARDWARE, REBOOT),
     22013: ("a link asked for attention, harmless", NOBODY, WATCH),
 }
 """Meaning, blame and action; how bad it is a switch says itself."""

@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 from apps.checkpoints.storage import places
 from apps.core.database import from_url
-from config import env, home
+from config import env, home, oidc
 from config.version import VERSION
 
 BASE_DIR = home.ROOT
@@ -58,6 +58,11 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
+
+OIDC = oidc.provider()
+if OIDC:  # docs/adr/0009
+    INSTALLED_APPS += ["allauth.account", "allauth.socialaccount"]
+    MIDDLEWARE += ["allauth.account.middleware.AccountMiddleware"]
 
 ROOT_URLCONF = "config.urls"
 READ_API_URLCONF = "config.urls_api"

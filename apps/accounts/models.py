@@ -1,4 +1,4 @@
-"""API tokens, one-time login links, the audit trail. People are Django users."""
+"""API tokens, one-time login links, identities, the audit trail. People are Django users."""
 
 from __future__ import annotations
 
@@ -32,6 +32,22 @@ class LoginLink(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True)
+
+
+class Identity(models.Model):
+    """Who somebody of an OpenID Connect provider is here: by issuer and subject, which never change
+    there, while names and mail addresses do."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
+    issuer = models.CharField(max_length=500)
+    subject = models.CharField(max_length=255)
+    linked_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["issuer", "subject"], name="uq_identity_subject"),
+            models.UniqueConstraint(fields=["user", "issuer"], name="uq_identity_person"),
+        ]
 
 
 class AuditEntry(models.Model):

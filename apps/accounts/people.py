@@ -11,7 +11,7 @@ from django.core.validators import validate_email
 from django.db import transaction
 from django.utils import timezone
 
-from apps.accounts import ended
+from apps.accounts import ended, identity_store
 from apps.accounts import people_store as store
 from apps.accounts.records import Actor, Role
 from apps.accounts.services import audit, link_for, require, revoke_token
@@ -113,6 +113,25 @@ def new_link(person_id: int, *, actor: Actor) -> str:
             raise Refused("this person is shut out", hint="let them in first")
         store.drop_links(user)
         return link_for(user, actor=actor)
+
+
+def unlink(person_id: int, *, actor: Actor, reason: str = "") -> None:
+    """Whoever signs in as this person through the provider does not any more, until their mail
+    address is matched again."""
+    require(actor, "admin")
+    with transaction.atomic():
+        user = _known(person_id)
+        if identity_store.unlink(user):
+            audit(actor, "identity.unlinked", f"user {user.get_username()}", reason=reason)
+
+
+def is_name(name: str) -> bool:
+    """Whether somebody may be called so."""
+    try:
+        _check_name(name)
+    except Refused:
+        return False
+    return True
 
 
 def _known(person_id: int) -> User:

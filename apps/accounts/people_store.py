@@ -6,7 +6,7 @@ from __future__ import annotations
 from django.contrib.auth.models import Group, User
 from django.db.models import Exists, OuterRef, QuerySet
 
-from apps.accounts.models import LoginLink
+from apps.accounts.models import Identity, LoginLink
 from apps.accounts.records import Person, Role
 from apps.core.times import ns_of
 
@@ -85,7 +85,8 @@ def drop_links(user: User) -> int:
 
 def _with_groups() -> QuerySet[User]:
     operators = User.groups.through.objects.filter(user_id=OuterRef("pk"), group__name=OPERATORS)
-    return User.objects.annotate(operates=Exists(operators))
+    identities = Identity.objects.filter(user_id=OuterRef("pk"))
+    return User.objects.annotate(operates=Exists(operators), has_identity=Exists(identities))
 
 
 def _person(user: User) -> Person:
@@ -98,6 +99,7 @@ def _person(user: User) -> Person:
         role=role,
         active=user.is_active,
         password=user.has_usable_password(),
+        linked=getattr(user, "has_identity", False),
         made_ns=ns_of(user.date_joined),
         seen_ns=ns_of(user.last_login),
     )

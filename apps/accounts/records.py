@@ -62,7 +62,8 @@ SYSTEM = Actor("system", "lastgood", frozenset(SCOPES))
 @dataclass(frozen=True, slots=True)
 class Person:
     """Somebody who may sign in, or could. seen_ns: the last sign-in, None before the first.
-    password: whether one is set; else only a one-time link signs in."""
+    password: whether one is set. linked: whether somebody of a provider is this person. Without
+    either only a one-time link signs in."""
 
     id: int
     name: str
@@ -70,6 +71,7 @@ class Person:
     role: Role
     active: bool
     password: bool
+    linked: bool
     made_ns: int
     seen_ns: int | None
 

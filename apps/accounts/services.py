@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import transaction
 from django.utils import timezone
 
 from apps.accounts import people_store, store
-from apps.accounts.records import ROLE_SCOPES, SCOPES, SYSTEM, Actor
+from apps.accounts.records import ROLE_SCOPES, SCOPES, SYSTEM, Actor, Role
 from apps.core.clock import now_ns
 from apps.core.errors import AppError
 
@@ -158,9 +159,17 @@ def use_login_link(secret: str, address: str = "") -> User | None:
     return user
 
 
-def note_login(user: User, address: str) -> None:
-    """Somebody has signed in with a password."""
-    _note(user, "login.by_password", address)
+def may_use_password(user: User) -> bool:
+    """Whether somebody may sign in with a password: while a provider is for everybody else,
+    administrators still may."""
+    if settings.OIDC is None or settings.OIDC.passwords_for_all:
+        return True
+    return people_store.role_of(user) is Role.ADMIN
+
+
+def note_login(user: User, address: str, by: str = "password") -> None:
+    """Somebody has signed in with a password, or through the provider."""
+    _note(user, f"login.by_{by}", address)
 
 
 def note_password(user: User, address: str) -> None:
@@ -173,11 +182,13 @@ def _note(user: User, action: str, address: str) -> None:
     audit(person.at(address), action, f"user {user.get_username()}")
 
 
-def note_refused_login(address: str, reason: str) -> None:
-    """A try to sign in with a password failed. What was typed is not kept: people type passwords
-    where their name belongs."""
+def note_refused_login(
+    address: str, reason: str, by: str = "a name and a password", **after: str
+) -> None:
+    """A try to sign in failed. What was typed is not kept: people type passwords where their name
+    belongs."""
     stranger = Actor("stranger", address, frozenset()).at(address)
-    audit(stranger, "login.refused", "a name and a password", reason=reason)
+    audit(stranger, "login.refused", by, after=after, reason=reason)
 
 
 def drop_expired(now: datetime) -> dict[str, int]:

@@ -17,6 +17,7 @@ FRESH_S = 3_600
 
 def begin(session: SessionBase, now_s: int, *, by_link: bool) -> None:
     """Somebody has just signed in."""
+    session.set_expiry(None)  # that of a stranger may have been short
     session[BEGAN] = session[SEEN] = now_s
     if by_link:
         session[BY_LINK] = now_s

@@ -12,6 +12,7 @@ import ipaddress
 import logging
 import secrets
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import redis
@@ -40,11 +41,13 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ThrottlePolicy:
-    """Tries within window_s: of one name from one address, and of all names from one address."""
+    """Tries within window_s: of one name from one address, of all names from one address, and round
+    trips to the provider from one address."""
 
     window_s: int = 900
     of_name: int = 10
     of_address: int = 100
+    trips: int = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +64,24 @@ def take(name: str, address: str, now_ns: int, policy: ThrottlePolicy | None = N
     The answer depends on what was typed only, never on whether there is such a person.
     """
     policy = policy or ThrottlePolicy()
-    times: list[str | int] = [now_ns // 1_000_000, policy.window_s * 1_000]
-    args = [*times, secrets.token_hex(8), policy.of_name, policy.of_address]
+    bounds = (policy.of_name, policy.of_address)
+    return _counted(_keys(name, address), bounds, now_ns, policy.window_s)
+
+
+def take_trip(address: str, now_ns: int, policy: ThrottlePolicy | None = None) -> Try:
+    """The same for a round trip to the provider. Counted apart: passwords are the way in while the
+    provider is away."""
+    policy = policy or ThrottlePolicy()
+    keys = [f"{{login}}:trip:{place(address)}"]
+    return _counted(keys, (policy.trips,), now_ns, policy.window_s)
+
+
+def _counted(keys: list[str], bounds: Sequence[int], now_ns: int, window_s: int) -> Try:
+    times: list[str | int] = [now_ns // 1_000_000, window_s * 1_000]
+    args = [*times, secrets.token_hex(8), *bounds]
     try:
         script = valkey.client().register_script(_TRY)
-        wait_ms, first = script(keys=_keys(name, address), args=args)
+        wait_ms, first = script(keys=keys, args=args)
     except redis.RedisError:
         log.warning("login.not_throttled", extra={"reason": "valkey is away"})
         return Try()

@@ -52,9 +52,9 @@ def sign_out(request: HttpRequest) -> HttpResponse:
     return redirect("login")
 
 
-def too_many(request: HttpRequest, wait_s: int) -> HttpResponse:
-    """429 with Retry-After, for a password too many."""
-    context = {"wait_minutes": -(-wait_s // 60)}
+def too_many(request: HttpRequest, wait_s: int, *, trip: bool = False) -> HttpResponse:
+    """429 with Retry-After, for a password too many, or a round trip to the provider."""
+    context = {"wait_minutes": -(-wait_s // 60), "trip": trip}
     answer = render(request, "accounts/too_many.html", context, status=429)
     answer["Retry-After"] = str(wait_s)
     return answer
@@ -64,6 +64,10 @@ class SignIn(LoginView):
     """Name and password, a bounded number of times; each try leaves a line in the audit trail."""
 
     template_name = "accounts/login.html"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """provider: where else one may sign in, or None."""
+        return super().get_context_data(provider=settings.OIDC, **kwargs)
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """The form. The page that was asked for is kept for whoever signs in by a link instead."""
@@ -92,6 +96,10 @@ class SignIn(LoginView):
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         """Signs in; the line in the audit trail is in the same transaction."""
         address = client_address(self.request)
+        if not services.may_use_password(form.get_user()):
+            services.note_refused_login(address, "a password of no administrator")
+            context = self.get_context_data(form=form, only_admins=True)
+            return self.render_to_response(context, status=403)
         with transaction.atomic():
             answer = super().form_valid(form)
             services.note_login(form.get_user(), address)

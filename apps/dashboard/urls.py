@@ -66,6 +66,7 @@ urlpatterns = [
     path("settings/members/<int:number>/link/", views_members.link, name="member_link"),
     path("settings/members/<int:number>/active/", views_members.active, name="member_active"),
     path("settings/members/<int:number>/tokens/", views_members.tokens, name="member_tokens"),
+    path("settings/members/<int:number>/unlink/", views_members.unlink, name="member_unlink"),
     path("settings/password/", views_password.password, name="password"),
     path("settings/tokens/", views_tokens.tokens, name="tokens"),
     path("settings/tokens/<int:number>/revoke/", views_tokens.revoke, name="token_revoke"),

@@ -100,6 +100,16 @@ def _chosen(request: HttpRequest) -> set[int]:
     return {int(text) for text in request.POST.getlist("token") if whole(text) is not None}
 
 
+@require_POST
+@administering
+def unlink(request: HttpRequest, number: int) -> HttpResponse:
+    """Whoever signs in as this person through the provider does not any more."""
+    person, reason = _known(number), request.POST.get("reason", "")[:2_000]
+    people.unlink(number, actor=actor(request), reason=reason)
+    messages.success(request, f"{person.name} is unlinked.", extra_tags="ok")
+    return redirect("member", number)
+
+
 @administering
 def _add(request: HttpRequest) -> HttpResponse:
     sent = request.POST
@@ -139,6 +149,7 @@ def _list(
 ) -> HttpResponse:
     context = {
         "people": people_store.people(),
+        "provider": settings.OIDC,
         "roles": ROLE_WORDS,
         "typed": typed or {"role": Role.VIEWER.value},
         "hours": LINK_HOURS,
@@ -151,6 +162,7 @@ def _list(
 def _page(request: HttpRequest, person: Person, error: AppError | None = None) -> HttpResponse:
     context: dict[str, Any] = {
         "person": person,
+        "provider": settings.OIDC,
         "roles": ROLE_WORDS,
         "hours": LINK_HOURS,
         "error": error,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
@@ -34,7 +35,12 @@ def password(request: HttpRequest) -> HttpResponse:
         if tried.wait_s:
             return too_many(request, tried.wait_s)
     if not form.is_valid():
-        context = {"form": form, "asks": asks, "has_one": user.has_usable_password()}
+        context = {
+            "form": form,
+            "asks": asks,
+            "has_one": user.has_usable_password(),
+            "instead": None if services.may_use_password(user) else settings.OIDC,
+        }
         return render(
             request, "settings/password.html", context, status=400 if form.errors else 200
         )

@@ -17,6 +17,7 @@ ROLES = {
     "anybody": """
         POST /alerts/leave/<str:token>/
         POST /login/
+        POST /login/oidc/
         PUT /login/
     """,
     "viewer": """
@@ -145,6 +146,7 @@ ROLES = {
         POST /settings/members/<int:number>/change/
         POST /settings/members/<int:number>/link/
         POST /settings/members/<int:number>/tokens/
+        POST /settings/members/<int:number>/unlink/
         POST /settings/tokens/
         POST /settings/tokens/<int:number>/revoke/
         POST /storage/<int:number>/

@@ -10,7 +10,7 @@ SMALL = {
     "LeftRule", "LabelRules", "SeenLabels", "Refusal", "KeepRule", "Note", "OrdinaryTemplate",
     "Watch", "Habits", "Pulse", "EvaluationSuite", "StorageRoot", "RetentionRule",
     "LauncherBinding", "ProjectRules", "FaultClasses", "LinkTest",
-    "ProjectSignals", "ProjectAbout", "AuditSeal", "SavedView",
+    "ProjectSignals", "ProjectAbout", "AuditSeal", "SavedView", "Identity",
 }  # fmt: skip
 """One row (or a fixed number) a run, project, node, token or person, or what a whole project has in
 common: these do not grow with the data."""

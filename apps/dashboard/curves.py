@@ -286,10 +286,11 @@ def caption(curves: Sequence[Curve], clipped: int = 0, whisker_count: int = 0) -
     nonfinite = sum(len(c.nonfinite) for c in curves)
     parts = [f"{drawn:,} of {stored:,} points"]
     if bucket > 1:
-        parts.append(f"resampled {bucket}:1 (band min-max, line last)")
+        parts.append(f"{bucket} steps a point: band from min to max, line the last")
     parts.append(f"{nonfinite:,} NaN/Inf" if nonfinite else "no NaN")
     if clipped:
         parts.append(f"{clipped:,} clipped at the edge")
     if whisker_count:
-        parts.append(f"{whisker_count:,} outlying buckets with whiskers")
+        many = f"{whisker_count:,} points" if whisker_count > 1 else "1 point"
+        parts.append(f"{many} far beyond the band, drawn as whiskers")
     return " · ".join(parts)

@@ -88,7 +88,7 @@ def test_ticks_lie_inside_and_are_not_too_many(start, width, count):
         (curve([1.0]), "1 of 1 points · no NaN"),
         (
             curve([1.0, 2.0], bucket=4, stored=8, nonfinite=[(1, "NaN")]),
-            "2 of 8 points · resampled 4:1 (band min-max, line last) · 1 NaN/Inf",
+            "2 of 8 points · 4 steps a point: band from min to max, line the last · 1 NaN/Inf",
         ),
     ],
 )

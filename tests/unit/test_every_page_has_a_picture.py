@@ -23,8 +23,8 @@ FORMS = {
     "host_mark", "storage_look", "storage_remove", "pin", "deck_pin", "checkpoint_hash",
     "checkpoint_mark", "suite_remove", "evaluation_cancel", "retention_keep", "retention_again",
     "planned_remove", "stop_cancel", "hand_over", "hand_over_again", "order_cancel",
-    "order_approve", "member_change", "member_link", "member_active", "member_tokens", "token_revoke",
-    "run_own", "board_view",
+    "order_approve", "member_change", "member_link", "member_active", "member_tokens",
+    "token_revoke", "run_own", "board_view",
 }  # fmt: skip
 """Addresses that change something and show nothing."""
 

@@ -25,7 +25,7 @@ def hardware_repair(case: Case) -> str:
 
 
 def _hardware(case: Case) -> Advice:
-    reason = "The weights are suspected to be damaged on one place, and training goes on with them."
+    reason = "The weights are suspected to be damaged in one place, and training goes on with them."
     return made(case, Move.ROLL_BACK, reason, hardware_repair(case))
 
 

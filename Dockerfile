@@ -9,6 +9,8 @@ COPY requirements/base.txt requirements/base.txt
 RUN pip install --no-cache-dir --require-hashes -r requirements/base.txt
 
 COPY . .
+# Bytecode is made here once: nothing is written later, and each process would compile all files.
+RUN python -m compileall -q apps config workers
 RUN useradd --system --uid 10001 --home-dir /var/lib/lastgood --create-home lastgood
 USER lastgood
 ENV LASTGOOD_HOME=/var/lib/lastgood

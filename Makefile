@@ -21,6 +21,9 @@ clients: $(VENV)/stamp-base ## the wandb clients that the tests drive, each in a
 frameworks: $(VENV)/stamp-base ## torch (CPU) and transformers beside it, for the tests that roll trainings back
 	@sh requirements/frameworks.sh $(VENV)
 
+# Without cached bytecode each of our processes compiles a thousand files when it starts.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Killing make ends what it started.
 up demo: export LASTGOOD_DIE_WITH_PARENT := 1
 

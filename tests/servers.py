@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,11 @@ os.environ["LASTGOOD_HOME"] = str(HOME)
 for _name in ("DATABASE_URL", "REDIS_URL", "PUBLIC_URL", "EVENTS_URL", "EMAIL_URL"):
     os.environ.pop(_name, None)
 atexit.register(shutil.rmtree, HOME, ignore_errors=True)
+
+# Without cached bytecode each process of a test compiles a thousand files of ours (2 s of CPU; with
+# torch 10 s), and each worker of pytest rewrites every test file anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # Each new client of httpx reads all authorities that there are, 30 ms of CPU; agents and tests make
 # thousands. No test talks to the outside: one authority is enough, for the processes of tests too.

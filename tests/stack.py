@@ -20,6 +20,8 @@ from tests.system.processes import ROOT, free_port
 from workers.embedded import Postgres, Valkey
 
 DEADLINE_S = 120.0
+QUICK = "--skip-checks"
+"""For commands that tests run again and again: the checks import all pages, 2 s of CPU."""
 
 
 def until(true: Callable[[], bool], what: str, deadline_s: float = DEADLINE_S) -> None:
@@ -61,10 +63,11 @@ class Stack:
             "DATABASE_URL": self.postgres.start(),
             "REDIS_URL": self.valkey.start(),
             "PORT": str(self.port),
+            "CELERY_SKIP_CHECKS": "1",  # as QUICK
         }
         self.running: dict[str, subprocess.Popen[bytes]] = {}
         self.manage("migrate", "--no-input")
-        self.token = self.manage("token", "test", "--scope", "read,ingest,operate").strip()
+        self.token = self.manage("token", "test", "--scope", "read,ingest,operate", QUICK).strip()
 
     @property
     def url(self) -> str:
@@ -114,13 +117,13 @@ class Stack:
 
     def cookie(self) -> str:
         """The session of a person who has just signed in, as a browser sends it."""
-        link = next(word for word in self.manage("login_link").split() if "/login/" in word)
+        link = next(word for word in self.manage("login_link", QUICK).split() if "/login/" in word)
         answer = httpx.get(f"{self.url}/login/{link.rsplit('/', 1)[1]}", timeout=DEADLINE_S)
         return f"lastgood_session={answer.cookies['lastgood_session']}"
 
     def start_writer(self) -> None:
         """The stream consumer."""
-        self.start("writer", [sys.executable, "manage.py", "consumer", "--name", "w0"])
+        self.start("writer", [sys.executable, "manage.py", "consumer", "--name", "w0", QUICK])
 
     def start_worker(self) -> None:
         """A Celery worker."""

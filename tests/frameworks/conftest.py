@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.stack import ROOT, until
+from tests.stack import QUICK, ROOT, until
 from workers.cli.bundle import bundle
 
 PYTHON = ROOT / ".venv-frameworks" / "bin" / "python"
@@ -133,7 +133,7 @@ class Cluster:
     def press_the_button(self) -> dict[str, Any]:
         """Opens the drawer, looks at the suggested checkpoint, types its step; the order."""
         with httpx.Client(base_url=self.stack.url, follow_redirects=True, timeout=30) as browser:
-            link = self.stack.manage("login_link").strip().splitlines()[-1]
+            link = self.stack.manage("login_link", QUICK).strip().splitlines()[-1]
             browser.get(httpx.URL(link).path)
             page = browser.get(f"/runs/{self.run}/rollback/")
             form = Form(page.text).fields

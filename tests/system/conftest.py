@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.stack import QUICK
 from tests.system.processes import Foreground
 from tests.wandb_client import NEW, VERSIONS, Client, python_of
 
@@ -36,7 +37,7 @@ def stub(tmp_path_factory):
 @pytest.fixture(scope="session")
 def wandbs(stack, tmp_path_factory):
     """version -> the real `wandb` client of it, set up for the shared stack."""
-    key = stack.manage("token", "wandb", "--scope", "ingest", "--wandb").strip()
+    key = stack.manage("token", "wandb", "--scope", "ingest", "--wandb", QUICK).strip()
     return {
         version: Client(
             tmp_path_factory.mktemp("client"), key, stack.url, version, python_of(version)
@@ -54,5 +55,5 @@ def wandb(wandbs):
 @pytest.fixture(scope="session")
 def reader(stack, wandb, tmp_path_factory):
     """The newest client with the key of somebody who may read and nothing else."""
-    key = stack.manage("token", "reader", "--scope", "read", "--wandb").strip()
+    key = stack.manage("token", "reader", "--scope", "read", "--wandb", QUICK).strip()
     return replace(wandb, home=tmp_path_factory.mktemp("reader"), key=key)

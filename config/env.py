@@ -14,6 +14,10 @@ from urllib.parse import SplitResult, urlsplit
 from zoneinfo import available_timezones
 
 from apps.core.errors import AppError
+from apps.core.words import MAX_WHOLE, whole
+
+MOST_DAYS = 36_500
+"""Dates that lie further back are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,12 +222,13 @@ def _read(path: str, where: str) -> str:
 
 
 def integer(name: str) -> int:
-    """The value of `name` as a whole number from 0."""
-    value = text(name)
-    if not (value.isascii() and value.isdigit()):
-        hint = f"digits only, such as {_BY_NAME[name].default}"
+    """The value of `name` as a whole number from 0, of days one that a date can be moved by."""
+    value, most = text(name), MOST_DAYS if name.endswith("_DAYS") else MAX_WHOLE
+    found = whole(value, most)
+    if found is None:
+        hint = f"digits only, such as {_BY_NAME[name].default}, and at most {most}"
         raise AppError(f'"{value}" is not a whole number', where=name, hint=hint)
-    return int(value)
+    return found
 
 
 def boolean(name: str) -> bool:

@@ -28,6 +28,7 @@ def add(name: str, email: str, role: Role, *, actor: Actor) -> tuple[int, str]:
     _check_name(name)
     _check_email(email)
     with transaction.atomic():
+        store.one_at_a_time()
         if store.is_taken(name):
             raise Conflict("somebody has this name already", where="name", hint="names differ")
         user = store.add(name, email)

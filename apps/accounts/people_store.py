@@ -8,6 +8,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from apps.accounts.models import Identity, LoginLink
 from apps.accounts.records import Person, Role
+from apps.core import sql
 from apps.core.times import ns_of
 
 OPERATORS = "operators"
@@ -40,13 +41,19 @@ def user(user_id: int) -> User:
     return User.objects.select_for_update().get(pk=user_id)
 
 
+def one_at_a_time() -> None:
+    """Holds off everybody else who adds people until the transaction ends: names that differ in
+    case are one name here, and two to the table."""
+    sql.one_at_a_time("accounts.people")
+
+
 def is_taken(name: str) -> bool:
     """Whether somebody has this name, in any case."""
     return User.objects.filter(username__iexact=name).exists()
 
 
 def add(name: str, email: str) -> User:
-    """A new viewer without a password. IntegrityError for a name that is taken."""
+    """A new viewer without a password."""
     return User.objects.create_user(name, email)
 
 

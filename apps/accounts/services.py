@@ -22,6 +22,8 @@ from apps.core.errors import AppError
 LINK_LIFE = timedelta(hours=12)
 LINK_KEPT = timedelta(days=7)
 """How long a link that has ended is told from one that never was."""
+MOST_DAYS = 3_650
+"""How long a token lasts that has an end."""
 TOKEN_CACHE_S = 10.0
 """How long a verified token is trusted without asking Postgres: revocation takes this long."""
 
@@ -136,6 +138,7 @@ def require_any(actor: Actor | None, scopes: Sequence[str]) -> Actor:
 def login_link_secret() -> str:
     """The secret of a fresh one-time login link for the first administrator."""
     with transaction.atomic():
+        people_store.one_at_a_time()
         return link_for(store.owner(), actor=SYSTEM)
 
 

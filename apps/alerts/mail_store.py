@@ -10,7 +10,7 @@ from apps.alerts.domain.message import Kind, Status
 from apps.alerts.models import Habits as HabitsRow
 from apps.alerts.models import Notification
 from apps.alerts.store import Address
-from apps.core.sql import query
+from apps.core.sql import one_at_a_time
 
 FLAPPING = Kind.FLAPPING.value
 _WEEK_NS = 7 * 86_400_000_000_000
@@ -39,7 +39,7 @@ def save_habits(recipient: str, wishes: Habits) -> None:
 
 def lock_leaving() -> None:
     """One person leaves a rule at a time, until the end of the transaction."""
-    query("SELECT pg_advisory_xact_lock(hashtext('alerts.leaving'))", ())
+    one_at_a_time("alerts.leaving")
 
 
 def readers(now_ns: int, limit: int = 1_000) -> list[str]:

@@ -9,8 +9,8 @@ from typing import Any
 from apps.alerts.domain.routing import Rule
 from apps.alerts.models import LeftRule
 from apps.alerts.models import Rule as Row
+from apps.core import sql
 from apps.core.records import FindingSeverity
-from apps.core.sql import query
 
 MAX_RULES = 500
 
@@ -18,7 +18,7 @@ MAX_RULES = 500
 def one_at_a_time() -> None:
     """Holds off everybody else who changes rules or channels until the transaction ends: a name is
     taken once, and a rule names no channel that is gone."""
-    query("SELECT pg_advisory_xact_lock(hashtext('alerts.settings'))")
+    sql.one_at_a_time("alerts.settings")
 
 
 @dataclass(frozen=True, slots=True)

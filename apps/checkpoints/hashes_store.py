@@ -15,7 +15,7 @@ from apps.checkpoints.domain.hashing import Hashed
 from apps.checkpoints.domain.places import key_of, place
 from apps.checkpoints.models import ContentHash
 from apps.core.plain import packed
-from apps.core.sql import query
+from apps.core.sql import one_at_a_time
 
 MAX_FILES_BYTES = 256 * 1024 * 1024
 OPEN = ("waiting", "reading")
@@ -118,7 +118,7 @@ def claim(
 ) -> bool:
     """Takes one for reading; False if it is taken, or another one is being read: one at a time, so
     that the rate holds. -- uses ix_content_hash_open"""
-    query("SELECT pg_advisory_xact_lock(hashtext('checkpoints.hash'))")
+    one_at_a_time("checkpoints.hash")
     busy = ContentHash.objects.filter(state="reading", heard_at_ns__gte=silent_before_ns)
     if busy.exists():
         return False

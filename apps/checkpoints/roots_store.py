@@ -10,8 +10,8 @@ import msgspec
 
 from apps.checkpoints.models import ScannedStep, StorageRoot
 from apps.checkpoints.root_records import MAX_ROOMS, Look, Room, RootInfo, RootRule
+from apps.core import sql
 from apps.core.plain import packed
-from apps.core.sql import query
 
 MAX_ROOTS = 500
 MAX_KNOWN = 20_000
@@ -31,7 +31,7 @@ class Seen:
 
 def one_at_a_time() -> None:
     """Holds off everybody else who adds roots until the transaction ends."""
-    query("SELECT pg_advisory_xact_lock(hashtext('checkpoints.roots'))")
+    sql.one_at_a_time("checkpoints.roots")
 
 
 def roots() -> list[RootInfo]:

@@ -46,6 +46,12 @@ def query_bytes(sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         return list(binary.fetchall())
 
 
+def one_at_a_time(what: str) -> None:
+    """Holds off everybody else who calls this for the same thing until the transaction ends: what
+    is looked up from now on, such as whether a name is taken, stays so."""
+    execute("SELECT pg_advisory_xact_lock(hashtext(%s))", [what])
+
+
 def bigints(values: Iterable[int]) -> str:
     """Whole numbers as the literal of a bigint[], for thousands of them: a list takes longer."""
     return f"{{{','.join(map(str, values))}}}"

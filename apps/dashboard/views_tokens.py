@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from apps.accounts import store
-from apps.accounts.services import make_token, revoke_token
+from apps.accounts.services import MOST_DAYS, make_token, revoke_token
 from apps.core.errors import AppError
 from apps.core.words import whole
 from apps.dashboard.access import actor, administering
@@ -24,7 +24,6 @@ SCOPE_WORDS = {
     "admin": "sets alerts and thresholds",
 }
 LIFES_DAYS = (7, 30, 90, 365)
-MOST_DAYS = 3_650
 SHOWN_ENDED = 50
 
 

@@ -42,6 +42,11 @@ def test_only_the_hash_is_kept(capsys):
         (["x", "--scope", ","], r"unknown scope \(none\)"),
         ([""], "a token needs a name"),
         (["x" * 201], "a token needs a name of 1-200 characters"),
+        (["x", "--days", str(10**9)], "'1000000000' is no whole number from 1 to 3650"),
+        (["x", "--days", "0"], "'0' is no whole number from 1 to 3650"),
+        (["x", "--days", "²"], "'²' is no whole number"),
+        (["x", "--limit", "--bytes-s", str(10**19)], "is no whole number from 1 to 92233720"),
+        (["x", "--limit", "--requests-s", str(2**31)], "no whole number from 1 to 2147483647"),
         (["nobody", "--revoke"], 'no working token is called "nobody"'),
     ],
 )

@@ -19,6 +19,8 @@ ROOT = Path(__file__).parents[2]
         (env.text, "INGEST_ACK", "never", '"never" is not allowed; use one of always, everysec'),
         (env.integer, "PORT", "http", '"http" is not a whole number; digits only, such as 8000'),
         (env.integer, "PORT", "-1", '"-1" is not a whole number'),
+        (env.integer, "PORT", "9" * 5_000, '"9999'),
+        (env.integer, "KEEP_LOGS_DAYS", "36501", '"36501" is not a whole number; digits only, su'),
         (env.boolean, "DEBUG", "maybe", '"maybe" is not a switch; use 1, true, yes, on or 0'),
         (env.zone, "CLUSTER_ZONE", "Berlin", '"Berlin" is not a time zone; a name of the time'),
     ],

@@ -20,10 +20,10 @@ def pins(run_id: int, person: str) -> list[tuple[str, bool]]:
 def add_pin(run_id: int, person: str, key: str, at_ns: int) -> bool:
     """Keeps a series; False if it is kept already or there are MAX_PINS."""
     own = Pin.objects.filter(run_id=run_id, person=person)
-    if own.filter(key=key).exists() or own.count() >= MAX_PINS:
+    if own.count() >= MAX_PINS:
         return False
-    Pin.objects.create(run_id=run_id, person=person, key=key, pinned_at_ns=at_ns)
-    return True
+    made = {"pinned_at_ns": at_ns}
+    return Pin.objects.get_or_create(run_id=run_id, person=person, key=key, defaults=made)[1]
 
 
 def drop_pin(run_id: int, person: str, key: str) -> bool:

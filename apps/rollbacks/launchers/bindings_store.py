@@ -66,12 +66,8 @@ def count() -> int:
 
 def add(project: str, run_key: str, values: Mapping[str, Any]) -> bool:
     """Writes a new binding; False if its scope has one."""
-    row = LauncherBinding(project=project, run_key=run_key, **values)
-    before = LauncherBinding.objects.filter(project=project, run_key=run_key)
-    if before.exists():
-        return False
-    row.save(force_insert=True)
-    return True
+    scope = {"project": project, "run_key": run_key}
+    return LauncherBinding.objects.get_or_create(**scope, defaults=values)[1]
 
 
 def change(binding_id: int, version: int, values: Mapping[str, Any]) -> bool:

@@ -11,8 +11,12 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.accounts.records import SYSTEM
-from apps.accounts.services import limit_tokens, make_token, revoke_tokens
+from apps.accounts.services import MOST_DAYS, limit_tokens, make_token, revoke_tokens
+from apps.core.arguments import whole_number
 from apps.core.errors import AppError
+
+MOST_REQUESTS_S = 2**31 - 1
+"""The largest number of the column."""
 
 
 class Command(BaseCommand):
@@ -23,9 +27,14 @@ class Command(BaseCommand):
         parser.add_argument("--scope", default="read", help="comma-separated: read,ingest,operate")
         parser.add_argument("--revoke", action="store_true", help="end all tokens of this name")
         parser.add_argument("--limit", action="store_true", help="bound tokens of this name")
-        parser.add_argument("--bytes-s", type=int, help="with --limit; none: as the settings say")
-        parser.add_argument("--requests-s", type=int, help="the same for requests")
-        parser.add_argument("--days", type=int, help="when it ends; none: when it is revoked")
+        parser.add_argument(
+            "--bytes-s", type=whole_number(1), help="with --limit; none: as the settings say"
+        )
+        parser.add_argument(
+            "--requests-s", type=whole_number(1, MOST_REQUESTS_S), help="the same for requests"
+        )
+        days = whole_number(1, MOST_DAYS)
+        parser.add_argument("--days", type=days, help="when it ends; none: when it is revoked")
         parser.add_argument("--wandb", action="store_true", help="a key that `wandb` accepts")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -37,8 +46,6 @@ class Command(BaseCommand):
             return
         scopes = [scope.strip() for scope in options["scope"].split(",") if scope.strip()]
         days = options["days"]
-        if days is not None and days < 1:
-            raise CommandError("--days is at least 1; leave it out for a token without an end")
         lasts = None if days is None else timedelta(days=days)
         try:
             secret = make_token(options["name"], scopes, wandb=options["wandb"], lasts=lasts)
@@ -53,8 +60,6 @@ class Command(BaseCommand):
         self.stdout.write(f"{ended} token{'s' if ended > 1 else ''} revoked")
 
     def _limit(self, name: str, bytes_s: int | None, requests_s: int | None) -> None:
-        if any(limit is not None and limit < 1 for limit in (bytes_s, requests_s)):
-            raise CommandError("a limit is at least 1; leave it out to lift it")
         found = limit_tokens(name, bytes_s, requests_s, actor=SYSTEM)
         if not found:
             raise CommandError(f'no working token is called "{name}"')

@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.accounts.records import SYSTEM
+from apps.core.arguments import whole_number
 from apps.core.errors import AppError
 from apps.ingest import services
 
@@ -15,7 +16,9 @@ class Command(BaseCommand):
     help = "Writes quarantined bodies after all. What still cannot be written stays."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("ids", nargs="+", type=int, metavar="ID", help="see Ingest health")
+        parser.add_argument(
+            "ids", nargs="+", type=whole_number(), metavar="ID", help="see Ingest health"
+        )
         parser.add_argument("--reason", default="", help="kept in the audit trail")
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from apps.core.records import Finding
 from apps.metrics import naming, store
 from apps.metrics.domain import rank_outlier
+from apps.metrics.domain.blocks import Bools
 from apps.metrics.domain.departures import Departure, DeparturePolicy, departures
 from apps.metrics.domain.layer_keys import LayerKey, Recogniser
 from apps.metrics.domain.layer_statistics import ORDER
@@ -19,7 +20,7 @@ from apps.metrics.domain.roles import model_signals
 
 NEAR_STEPS, FAR_STEPS = 600, 4_000
 """How far back series are read; the farther one those with fewer than NEAR_ROWS values in the
-nearer."""
+nearer, if one of those can be the beginning of a move."""
 NEAR_ROWS = 100
 RANK_STEPS = 400
 MAX_SIGNALS = 8_192
@@ -110,17 +111,18 @@ def _of_the_job(case: _Case, ids: dict[str, int]) -> list[tuple[str, Departure]]
 def _look(
     case: _Case, ids: dict[str, int], steps: int
 ) -> tuple[list[tuple[str, Departure]], list[str]]:
-    """The moves of these series, and those that have too few values in the steps to judge them."""
+    """The moves of these series, and those that have values but too few to judge them."""
     names, policy = list(ids), DeparturePolicy()
     low, high = case.anchor_step - steps, case.anchor_step + policy.after_steps
     rows = store.read_matrix(case.run_id, case.attempt, list(ids.values()), low, high)
     if rows is None:
-        return [], names if steps == NEAR_STEPS else []
+        return [], []
     counts = np.count_nonzero(rows.shown, axis=0).tolist()
     few = {n for n, count in enumerate(counts) if count < NEAR_ROWS and steps == NEAR_STEPS}
     moves = departures(rows, case.anchor_step, policy)
     found = [(names[one.column], one) for one in moves if one.column not in few]
-    return found, [names[n] for n in sorted(few)]
+    late: Bools = rows.shown[rows.step >= case.anchor_step - policy.look_back_steps].any(axis=0)
+    return found, [names[n] for n in sorted(few) if late[n]]
 
 
 def _of_ranks(case: _Case, key: str, reader: Recogniser) -> list[MovedSignal]:

@@ -61,6 +61,22 @@ def test_sparse_series_are_read_from_farther_back(run):
     assert steps(sought.moved(run, 0, 1_504)) == [("grad_norm/layers.1", 1_500)]
 
 
+def test_a_series_that_ended_long_before_is_not_read_from_farther_back(run, monkeypatch):
+    read, windows = store.read_matrix, []
+
+    def noted(run_id, attempt, key_ids, low, high):
+        windows.append((len(key_ids), high - low))
+        return read(run_id, attempt, key_ids, low, high)
+
+    monkeypatch.setattr(store, "read_matrix", noted)
+    ended = [MetricRow(r.step, r.time_ns, {"ended_norm": 1.0}) for r in layered(1, rows=1_000)]
+    sparse = layered(2, every=10, moved=[(1, 1_500)])
+    store.write_rows(run, 0, ended, source="t")
+    store.write_rows(run, 0, sparse, source="t")
+    assert steps(sought.moved(run, 0, 1_504)) == [("grad_norm/layers.1", 1_500)]
+    assert [series for series, _ in windows] == [3, 2]
+
+
 def test_the_rank_that_left_the_others_is_among_them(run):
     store.write_rows(run, 0, recorded_rows("sdc_rollback"), source="t")
     store.write_rows(run, 0, recorded_rank_rows("sdc_rollback"), source="t")

@@ -13,6 +13,7 @@ series are learned and never judged, except against an absolute limit.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -116,17 +117,26 @@ def feed(state: BankState, rows: Rows, policy: BankPolicy) -> list[Happened]:
         return []
     lanes = state.take(cells.order)
     found: list[Happened] = []
-    active, judge = -1, None
     with np.errstate(all="ignore"):
-        for row, values in enumerate(cells.value):
-            count = int(cells.active[row])
-            if count != active or judge is None:
-                active, judge = count, Judge(lanes.first(count), policy)
-            at = cells.at[row, :count]
-            for name, seen in judge.take(values[:count], rows.step[at], rows.time_ns[at]):
-                found += _told(What[name], seen, judge.lanes, cells.order)
+        for count, at in cells.stretches():
+            judge = Judge(lanes.first(count), policy)
+            seen = _judged(judge, cells.value[at, :count], (rows, cells.at[at, :count]))
+            for name, what in seen:
+                found += _told(What[name], what, judge.lanes, cells.order)
     state.put(cells.order, lanes)
     return sorted(found, key=lambda one: (one.step, one.what, one.since_step, one.column))
+
+
+def _judged(judge: Judge, values: Singles, place: tuple[Rows, Array]) -> Iterator[tuple[str, Seen]]:
+    """Row by row, but for those in which no series comes near the edge of its band."""
+    (rows, at), row = place, 0
+    while row < len(values):
+        if passed := judge.pass_over(values[row:]):
+            row += passed
+            judge.lanes.last_step[:] = rows.step[at[row - 1]]
+        if row < len(values):
+            yield from judge.take(values[row], rows.step[at[row]], rows.time_ns[at[row]])
+            row += 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +148,13 @@ class _Cells:
     active: Array
     value: Singles
     at: Array
+
+    def stretches(self) -> Iterator[tuple[int, slice]]:
+        """Rows that as many columns have."""
+        counts, starts = np.unique(-self.active, return_index=True)
+        ends = [*starts[1:].tolist(), len(self.active)]
+        for count, start, end in zip(counts.tolist(), starts.tolist(), ends, strict=True):
+            yield -count, slice(start, end)
 
 
 def _compact(state: BankState, rows: Rows) -> _Cells | None:

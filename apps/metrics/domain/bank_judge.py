@@ -12,6 +12,8 @@ from apps.metrics.domain.blocks import Bools, Ints
 
 TINY = np.float32(1e-30)
 _MANY = 200
+_FEW = 64
+"""Lanes of which it is worth asking whether none comes near its edge: of more, one always does."""
 _HALF = np.float32(0.5)
 _SD = np.float32(MAD_TO_SD)
 
@@ -70,6 +72,36 @@ class Judge:
     def __init__(self, lanes: BankState, policy: BankPolicy) -> None:
         self.lanes, self.policy = lanes, policy
         self._limited = np.flatnonzero(np.isfinite(lanes.limit))
+
+    def pass_over(self, x: Singles) -> int:
+        """Learns from the first of these rows what `take` would, block by block, for as long as no
+        lane leans; how many. Their steps are the caller's to note."""
+        s = self.lanes
+        if len(s) > _FEW or len(self._limited) or s.moved.any() or s.leans.any():
+            return 0
+        passed = taken = room = 0
+        while taken == room and passed < len(x):
+            room = min(ROWS - int(s.fill.max()), len(x) - passed)
+            taken = self._calm(x[passed : passed + room])
+            passed += taken
+        return passed
+
+    def _calm(self, x: Singles) -> int:
+        """Rows that belong to one block of each lane, up to the first in which one leans."""
+        s = self.lanes
+        fill = s.fill + np.arange(len(x), dtype=s.fill.dtype)[:, None]
+        miss = np.abs(x - (s.level + s.slope * fill))
+        stop = (miss > self.policy.lean_z * s.scale) & (s.age >= self.policy.young_blocks)
+        stop |= ~np.isfinite(x)
+        stops = stop.any(axis=1)
+        first = int(stops.argmax())
+        count = first if stops[first] else len(x)
+        if count:
+            lanes, column = np.arange(len(s)), fill[:count]
+            s.part[lanes, column], s.miss[lanes, column] = x[:count], miss[:count]
+            s.fill += np.uint8(count)
+            self._close()
+        return count
 
     def take(self, x: Singles, step: Ints, time_ns: Ints) -> list[tuple[str, Seen]]:
         """Judges one value of each lane and learns from it; what happened, by name of `What`."""
@@ -189,10 +221,15 @@ class Judge:
             lanes = np.flatnonzero(keep)
             s.part[lanes, fill[lanes]], s.miss[lanes, fill[lanes]] = x[lanes], miss[lanes]
             fill[lanes] += 1
-        full = np.flatnonzero(fill == ROWS)
+        return self._close()
+
+    def _close(self) -> Array:
+        """What full blocks are taken for; the lanes that have settled."""
+        s = self.lanes
+        full = np.flatnonzero(s.fill == ROWS)
         if not len(full):
             return _NONE
-        fill[full] = 0
+        s.fill[full] = 0
         outside = s.moved[full]
         self._block(full[~outside])
         return self._apart(full[outside])
@@ -202,24 +239,27 @@ class Judge:
         if not len(at):
             return
         s = self.lanes
-        middle = _median(s.part[at])
-        known = np.isfinite(s.scale[at])
-        miss = np.where(known[:, None], s.miss[at], np.abs(s.part[at] - middle[:, None]))
-        s.medians[at] = _pushed(s.medians[at], middle)
-        s.misses[at] = _pushed(s.misses[at], _median(miss))
-        s.blocks[at] = np.minimum(s.blocks[at] + 1, RING)
-        s.age[at] = np.minimum(s.age[at] + 1, _MANY)
+        these = slice(None) if len(at) == len(s) else at  # all are taken as views
+        part, scale = s.part[these], s.scale[these]
+        middle = _median(part)
+        known = np.isfinite(scale)[:, None]
+        miss = np.where(known, s.miss[these], np.abs(part - middle[:, None]))
+        _push(s.medians, these, middle)
+        _push(s.misses, these, _median(miss))
+        s.blocks[these] = np.minimum(s.blocks[these] + 1, RING)
+        s.age[these] = np.minimum(s.age[these] + 1, _MANY)
         self._fit(at)
 
     def _fit(self, at: Array) -> None:
         """The band of the next block, from the ring."""
         s, policy = self.lanes, self.policy
-        for blocks in np.unique(s.blocks[at]).tolist():
+        filled = s.blocks[at]
+        for blocks in sorted(set(filled.tolist())):
             if blocks < policy.min_blocks:
                 continue
-            these, half = at[s.blocks[at] == blocks], blocks // 2
-            newer = _median(s.medians[these, -half:])
-            older = _median(s.medians[these, -2 * half : -half])
+            these, half = at[filled == blocks], blocks // 2
+            ring = s.medians[these, -2 * half :].reshape(-1, half)
+            older, newer = _median(ring).reshape(-1, 2).T
             slope = np.float32(policy.trend_share / (half * ROWS)) * (newer - older)
             ahead = np.float32((half - 1) / 2 * ROWS + (ROWS + 1) / 2)
             level = newer + slope * ahead
@@ -235,8 +275,8 @@ class Judge:
         s = self.lanes
         middle = _median(s.part[at])
         spread = _median(np.abs(s.part[at] - middle[:, None]))
-        s.apart[at] = _pushed(s.apart[at], middle)
-        s.apart_misses[at] = _pushed(s.apart_misses[at], spread)
+        _push(s.apart, at, middle)
+        _push(s.apart_misses, at, spread)
         s.aparts[at] = np.minimum(s.aparts[at] + 1, APART)
         at = at[s.aparts[at] == APART]
         ring = s.apart[at]
@@ -253,14 +293,14 @@ _NONE = np.zeros(0, dtype=np.intp)
 
 
 def _median(values: Singles) -> Singles:
-    """Of each row of a matrix with at least one column."""
+    """Of each row of a matrix with at least one column. Of so few, sorting is the quickest."""
     middle = values.shape[1] // 2
-    if values.shape[1] % 2:
-        found: Singles = np.partition(values, middle, axis=1)[:, middle]
-        return found
-    parts = np.partition(values, (middle - 1, middle), axis=1)
-    return _HALF * (parts[:, middle - 1] + parts[:, middle])
+    ranked = np.sort(values, axis=1)
+    found: Singles = ranked[:, middle]
+    return found if values.shape[1] % 2 else _HALF * (ranked[:, middle - 1] + found)
 
 
-def _pushed(ring: Singles, value: Singles) -> Singles:
-    return np.concatenate((ring[:, 1:], value[:, None]), axis=1)
+def _push(ring: Singles, at: Array | slice, value: Singles) -> None:
+    """The newest value of the chosen rings, in place of their oldest."""
+    ring[at, :-1] = ring[at, 1:]
+    ring[at, -1] = value

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apps.core.errors import AppError
-from apps.metrics.domain import bank, bank_state
+from apps.metrics.domain import bank, bank_judge, bank_state
 from apps.metrics.domain.bank import Demand, Rows
 from tests.bank_samples import POLICY, healthy, rows_of
 
@@ -50,6 +50,18 @@ def test_cutting_the_rows_and_storing_the_state_in_between_changes_nothing(rows,
 
     assert repr(found) == repr(bank.feed(whole, rows, POLICY))
     assert same(whole, pieces)
+
+
+@settings(max_examples=20)
+@given(stories(), st.booleans())
+def test_rows_without_an_event_are_learned_together_as_they_would_be_one_by_one(rows, limited):
+    demands = DEMANDS if limited else [Demand(), Demand(excess=0.05, far_need=4), *[Demand()] * 2]
+    together, apart = bank.of(demands), bank.of(demands)
+    found = bank.feed(together, rows, POLICY)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bank_judge.Judge, "pass_over", lambda *_: 0)
+        assert repr(found) == repr(bank.feed(apart, rows, POLICY))
+    assert same(together, apart)
 
 
 @settings(max_examples=12)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
 
 from apps.checkpoints import marks_store, store
 from apps.checkpoints.checks import check_of, moved, unique
@@ -12,13 +13,12 @@ from apps.checkpoints.domain import inventory
 from apps.checkpoints.domain.codes import CheckpointFinding, Code, Level, finding, printable
 from apps.checkpoints.domain.lifecycle import OPEN, PRESENT, Event, State
 from apps.checkpoints.domain.places import place
-from apps.checkpoints.domain.spoken import Said, Speech
+from apps.checkpoints.domain.spoken import SAVES, Said, Speech
 from apps.checkpoints.observing import deleted
 from apps.checkpoints.records import Check, CheckpointInfo, MarkKind, NewCheckpoint, Protection
 
 RESTORE_NS = 3_600 * 1_000_000_000
 """A checkpoint that is being loaded is kept so long, or until somebody says that it was loaded."""
-_SAVES = (Speech.REQUESTED, Speech.COMMITTED)
 _NAMES = {
     "megatron": "Megatron",
     "deepspeed": "DeepSpeed",
@@ -42,24 +42,24 @@ def say(
     registered can be, because a run may start from the weights of another. Idempotent.
     """
     counts: Counter[str] = Counter()
-    for said in _news(run_id, attempt, speeches):
-        known = _known(run_id, attempt, said)
-        if said.speech in _SAVES:
-            new = _saved(run_id, attempt, known, (said, source))
-        elif known is None:
-            new = False
-            counts["checkpoints_unknown"] += 1
+    for saves, group in groupby(_news(run_id, attempt, speeches), lambda one: one.speech in SAVES):
+        if saves:
+            counts.update(_saved(run_id, attempt, list(group), source))
         else:
-            new = _used(run_id, attempt, known, said)
-        counts[f"checkpoints_{said.speech.value}"] += new
+            for said in group:
+                counts.update(_spoken_of(run_id, attempt, said))
     return counts
 
 
-def _news(run_id: int, attempt: int, speeches: Sequence[Said]) -> list[Said]:
+def _news(run_id: int, attempt: int, speeches: Sequence[Said]) -> Iterator[Said]:
     """Without the saves of checkpoints that are there: each rank of a job may print the same."""
-    saves = [said.step for said in speeches if said.speech in _SAVES and said.step is not None]
+    saves = [said.step for said in speeches if said.speech in SAVES and said.step is not None]
     there = store.present_steps(run_id, attempt, saves) if saves else set()
-    return [said for said in speeches if said.speech not in _SAVES or said.step not in there]
+    for said in speeches:
+        if said.speech is Speech.DELETED and said.step is not None:
+            there.discard(said.step)
+        if said.speech not in SAVES or said.step not in there:
+            yield said
 
 
 def restorer(attempt: int) -> str:
@@ -68,46 +68,77 @@ def restorer(attempt: int) -> str:
 
 
 def _known(run_id: int, attempt: int, said: Said) -> CheckpointInfo | None:
-    """The registered checkpoint a line speaks of: of this attempt if it is saved, else that of its
-    place, or the newest of its step. Without a step it is the one that the attempt was loading."""
+    """The registered checkpoint a line speaks of: that of its place, or the newest of its step.
+    Without a step it is the one that the attempt was loading."""
     if said.step is None:
         at = marks_store.held_by(run_id, restorer(attempt))
         return store.lock(run_id, *at) if at else None
-    if said.speech in _SAVES:
-        return store.lock(run_id, attempt, said.step)
     found = store.at_step(run_id, said.step)
     here = [i for i in found if said.path and i.path and place(i.path) == place(said.path)]
     chosen = next(iter(here or found), None)
     return store.lock(run_id, chosen.attempt, chosen.step) if chosen else None
 
 
-def _saved(run_id: int, attempt: int, known: CheckpointInfo | None, told: tuple[Said, str]) -> bool:
-    said, source = told
-    event = Event.REQUESTED if said.speech is Speech.REQUESTED else Event.COMMITTED
-    if known is None:
-        return _add(run_id, attempt, said, source)
-    if said.at_ns < known.state_at_ns or (event is Event.REQUESTED and known.state in PRESENT):
-        return False
-    check = moved(check_of(known), event, said.at_ns, _why(said))
-    if check.state is known.state:
-        return _name(run_id, known, said)
-    save_s = known.save_s
-    if known.state is State.REQUESTED and event is Event.COMMITTED and save_s is None:
-        save_s = (said.at_ns - known.state_at_ns) / 1e9
-    store.save_check(run_id, attempt, known.step, check)
-    store.save_words(run_id, known, path=known.path or said.path or "", save_s=save_s)
-    return True
+@dataclass(frozen=True, slots=True)
+class _Save:
+    """What is known of one save."""
+
+    check: Check
+    path: str
+    saved_at_ns: int
+    save_s: float | None = None
 
 
-def _name(run_id: int, known: CheckpointInfo, said: Said) -> bool:
-    """A later line may say where the save goes."""
-    if known.path or not said.path or known.state not in OPEN:
-        return False
-    store.save_words(run_id, known, path=said.path, save_s=known.save_s)
-    return True
+def _saved(run_id: int, attempt: int, saves: Sequence[Said], source: str) -> Counter[str]:
+    """What lines say of saves of this attempt; read and written together."""
+    counts: Counter[str] = Counter()
+    steps = {said.step for said in saves if said.step is not None}
+    known = store.lock_all(run_id, attempt, steps)
+    before = {
+        step: _Save(check_of(info), info.path, info.saved_at_ns, info.save_s)
+        for step, info in known.items()
+    }
+    after: dict[int, _Save] = dict(before)
+    for said in saves:
+        step = said.step or 0
+        heard = _heard(after[step], said) if step in after else _first(said, source)
+        counts[f"checkpoints_{said.speech.value}"] += heard is not after.get(step)
+        after[step] = heard
+    added = [step for step in after if step not in known]
+    store.add_all(run_id, [(_new(attempt, n, after[n], source), after[n].check) for n in added])
+    for step, save in before.items():
+        _keep(run_id, known[step], save, after[step])
+    return counts
 
 
-def _add(run_id: int, attempt: int, said: Said, source: str) -> bool:
+def _keep(run_id: int, known: CheckpointInfo, before: _Save, after: _Save) -> None:
+    if after.check is not before.check:
+        store.save_check(run_id, known.attempt, known.step, after.check)
+    if after is not before:
+        store.save_words(run_id, known, path=after.path, save_s=after.save_s)
+
+
+def _heard(save: _Save, said: Said) -> _Save:
+    """The save after one more word; itself if that says nothing new."""
+    event = _event(said)
+    state = save.check.state
+    if said.at_ns < save.check.state_at_ns or (event is Event.REQUESTED and state in PRESENT):
+        return save
+    check = moved(save.check, event, said.at_ns, _why(said))
+    if check.state is state:  # a later line may say where the save goes
+        unnamed = not save.path and said.path and state in OPEN
+        return replace(save, path=said.path or "") if unnamed else save
+    save_s = save.save_s
+    if state is State.REQUESTED and event is Event.COMMITTED and save_s is None:
+        save_s = (said.at_ns - save.check.state_at_ns) / 1e9
+    return replace(save, check=check, path=save.path or said.path or "", save_s=save_s)
+
+
+def _event(said: Said) -> Event:
+    return Event.REQUESTED if said.speech is Speech.REQUESTED else Event.COMMITTED
+
+
+def _first(said: Said, source: str) -> _Save:
     who = "a log line" if source == "log" else "its writer"
     text = f"only {who} told of it: nothing about its files is known"
     found: tuple[CheckpointFinding, ...] = (finding(Code.UNCHECKED, text),)
@@ -117,17 +148,29 @@ def _add(run_id: int, attempt: int, said: Said, source: str) -> bool:
     state = State.REQUESTED if requested else State.COMMITTED
     framework = said.framework or "unknown"
     check = Check(Level.LISTED, framework, found, state, said.at_ns, _why(said))
-    new = NewCheckpoint(
+    return _Save(check, printable(said.path or ""), said.at_ns)
+
+
+def _new(attempt: int, step: int, save: _Save, source: str) -> NewCheckpoint:
+    return NewCheckpoint(
         attempt=attempt,
-        step=said.step or 0,
-        path=printable(said.path or ""),
-        saved_at_ns=said.at_ns,
-        save_s=None,
+        step=step,
+        path=save.path,
+        saved_at_ns=save.saved_at_ns,
+        save_s=save.save_s,
         files={},
         digest=inventory.UNKNOWN,
         source=source,
     )
-    return store.add(run_id, new, check)
+
+
+def _spoken_of(run_id: int, attempt: int, said: Said) -> dict[str, int]:
+    """What a line says of a checkpoint that is registered."""
+    known = _known(run_id, attempt, said)
+    name = f"checkpoints_{said.speech.value}"
+    if known is None:
+        return {"checkpoints_unknown": 1, name: 0}
+    return {name: int(_used(run_id, attempt, known, said))}
 
 
 def _used(run_id: int, attempt: int, known: CheckpointInfo, said: Said) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import msgspec
@@ -134,9 +134,21 @@ def lock(run_id: int, attempt: int, step: int) -> CheckpointInfo | None:
     return _info(row) if row else None
 
 
-def add(run_id: int, new: NewCheckpoint, check: Check) -> bool:
-    """Adds a checkpoint; False if this step of this attempt is known already."""
-    row = Checkpoint(
+def lock_all(run_id: int, attempt: int, steps: Collection[int]) -> dict[int, CheckpointInfo]:
+    """step -> its checkpoint, locked until the transaction ends. -- uses the primary key"""
+    rows = Checkpoint.objects.select_for_update().order_by("step")
+    found = rows.filter(run_id=run_id, attempt=attempt, step__in=steps)
+    return {row.step: _info(row) for row in found}
+
+
+def add_all(run_id: int, checkpoints: Sequence[tuple[NewCheckpoint, Check]]) -> None:
+    """Adds checkpoints of steps that are not known, in one statement."""
+    rows = [_row(run_id, new, check) for new, check in checkpoints]
+    Checkpoint.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def _row(run_id: int, new: NewCheckpoint, check: Check) -> Checkpoint:
+    return Checkpoint(
         run_id=run_id,
         attempt=new.attempt,
         step=new.step,
@@ -145,6 +157,11 @@ def add(run_id: int, new: NewCheckpoint, check: Check) -> bool:
         **_files(new),
         **_checked(check),
     )
+
+
+def add(run_id: int, new: NewCheckpoint, check: Check) -> bool:
+    """Adds a checkpoint; False if this step of this attempt is known already."""
+    row = _row(run_id, new, check)
     where = {"run_id": run_id, "attempt": new.attempt, "step": new.step}
     if Checkpoint.objects.filter(**where).exists():
         return False

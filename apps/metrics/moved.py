@@ -10,7 +10,6 @@ import numpy as np
 from apps.core.records import Finding
 from apps.metrics import naming, store
 from apps.metrics.domain import rank_outlier
-from apps.metrics.domain.blocks import Bools
 from apps.metrics.domain.departures import Departure, DeparturePolicy, departures
 from apps.metrics.domain.layer_keys import LayerKey, Recogniser
 from apps.metrics.domain.layer_statistics import ORDER
@@ -121,8 +120,9 @@ def _look(
     few = {n for n, count in enumerate(counts) if count < NEAR_ROWS and steps == NEAR_STEPS}
     moves = departures(rows, case.anchor_step, policy)
     found = [(names[one.column], one) for one in moves if one.column not in few]
-    late: Bools = rows.shown[rows.step >= case.anchor_step - policy.look_back_steps].any(axis=0)
-    return found, [names[n] for n in sorted(few) if late[n]]
+    recent = rows.shown[rows.step >= case.anchor_step - policy.look_back_steps]
+    begun = np.count_nonzero(recent, axis=0).tolist()
+    return found, [names[n] for n in sorted(few) if begun[n]]
 
 
 def _of_ranks(case: _Case, key: str, reader: Recogniser) -> list[MovedSignal]:

@@ -55,6 +55,39 @@ def test_ranks_that_print_what_is_known_cost_one_look(django_assert_num_queries)
         assert printed(run_id, *map(saving, steps), *map(saved, steps)) == {}
 
 
+def test_many_saves_cost_the_statements_of_one(django_assert_num_queries):
+    run_id = start(0)
+    for first, last in ((100, 200), (1_000, 9_000)):
+        steps = range(first, last, 100)
+        with django_assert_num_queries(3):  # which are there, which are known, and all at once
+            counts = printed(run_id, *map(saving, steps), *map(saved, steps))
+        assert counts == {
+            "checkpoints_requested": len(steps),
+            "checkpoints_committed": len(steps),
+        }
+    kept = store.checkpoints(run_id)
+    assert [(one.step, one.state, one.save_s) for one in kept] == [
+        (100, "committed", 1.0),
+        *((step, "committed", 80.0) for step in range(1_000, 9_000, 100)),
+    ]
+
+
+def test_what_was_deleted_and_saved_again_in_one_batch_is_there():
+    run_id = start(0)
+    again = "Saving model checkpoint to out/checkpoint-3"
+    gone = "Deleting older checkpoint [out/checkpoint-3] due to args.save_total_limit"
+    known = "Saved checkpoint to out/checkpoint-3"
+    printed(run_id, known)
+    assert printed(run_id, known, gone, gone, again, known, known, at_ns=at(300)) == {
+        "checkpoints_deleted": 1,
+        "checkpoints_requested": 1,
+        "checkpoints_committed": 1,
+    }
+    assert only(run_id).state == "committed"
+    assert printed(run_id, gone, again, known, gone, at_ns=at(400))["checkpoints_deleted"] == 2
+    assert only(run_id).state == "deleted"
+
+
 def test_an_announcement_says_more_than_a_line():
     run_id = start(0)
     printed(run_id, saving(100), saved(100))

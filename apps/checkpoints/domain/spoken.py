@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -26,6 +26,9 @@ class Speech(StrEnum):
     LOADING = "loading"
     RESTORED = "restored"
     DELETED = "deleted"
+
+
+SAVES: Final = (Speech.REQUESTED, Speech.COMMITTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,19 +131,31 @@ def said(lines: Iterable[tuple[int, str]]) -> list[Said]:
 
     Of a job each rank may print the same; a file of a checkpoint stands for it.
     """
-    first: dict[str, int] = {}
+    read: dict[str, Said | None] = {}
+    found: list[Said] = []
     for at_ns, text in lines:
-        first.setdefault(text, at_ns)
-    found = (said_by(text, at_ns) for text, at_ns in first.items())
-    return once(one for one in found if one is not None)
+        if text not in read:
+            read[text] = said_by(text, at_ns)
+        if (one := read[text]) is not None:
+            found.append(replace(one, at_ns=at_ns))
+    return once(found)
 
 
 def once(speeches: Iterable[Said]) -> list[Said]:
-    """Without what an earlier one says too."""
-    found: dict[tuple[Speech, int | None, str | None], Said] = {}
+    """Without what an earlier one says too. What was deleted can be saved and deleted again."""
+    found: list[Said] = []
+    heard: set[tuple[Speech, int | None, str | None]] = set()
     for one in speeches:
-        found.setdefault((one.speech, one.step, one.path), one)
-    return list(found.values())
+        key = (one.speech, one.step, one.path)
+        if key in heard:
+            continue
+        if one.speech is Speech.DELETED:
+            heard = {other for other in heard if other[1] != one.step}
+        elif one.speech in SAVES:
+            heard.discard((Speech.DELETED, one.step, one.path))
+        heard.add(key)
+        found.append(one)
+    return found
 
 
 def said_by(text: str, at_ns: int) -> Said | None:

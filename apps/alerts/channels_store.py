@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from apps.alerts.domain.routing import Channel, ChannelKind
 from apps.alerts.models import Channel as Row
+from apps.alerts.named_store import NamedRows
 
 MAX_CHANNELS = 500
 
@@ -98,25 +97,8 @@ def kind(channel_id: int) -> ChannelKind | None:
     return ChannelKind(found) if found else None
 
 
-def count() -> int:
-    """How many channels there are."""
-    return Row.objects.count()
-
-
-def name_taken(name: str, but: int = 0) -> bool:
-    """Whether another channel is called so, whatever the capitals."""
-    return Row.objects.filter(name__iexact=name).exclude(pk=but).exists()
-
-
-def add(values: Mapping[str, Any]) -> int:
-    """A new channel's number."""
-    return Row.objects.create(**values).pk
-
-
-def change(channel_id: int, version: int, values: Mapping[str, Any]) -> bool:
-    """False if `version` is no longer the newest."""
-    rows = Row.objects.filter(pk=channel_id, version=version)
-    return rows.update(version=version + 1, **values) == 1
+_ROWS = NamedRows(Row)
+count, name_taken, add, change = _ROWS.count, _ROWS.name_taken, _ROWS.add, _ROWS.change
 
 
 def remove(channel_id: int) -> bool:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from apps.alerts.domain.routing import Rule
 from apps.alerts.models import LeftRule
 from apps.alerts.models import Rule as Row
+from apps.alerts.named_store import NamedRows
 from apps.core import sql
 from apps.core.records import FindingSeverity
 
@@ -63,25 +62,8 @@ def _info(row: Row) -> RuleInfo:
     return RuleInfo(rule, row.version, row.changed_at_ns, row.changed_by)
 
 
-def count() -> int:
-    """How many rules there are."""
-    return Row.objects.count()
-
-
-def name_taken(name: str, but: int = 0) -> bool:
-    """Whether another rule is called so, whatever the capitals."""
-    return Row.objects.filter(name__iexact=name).exclude(pk=but).exists()
-
-
-def add(values: Mapping[str, Any]) -> int:
-    """A new rule's number."""
-    return Row.objects.create(**values).pk
-
-
-def change(rule_id: int, version: int, values: Mapping[str, Any]) -> bool:
-    """False if `version` is no longer the newest."""
-    rows = Row.objects.filter(pk=rule_id, version=version)
-    return rows.update(version=version + 1, **values) == 1
+_ROWS = NamedRows(Row)
+count, name_taken, add, change = _ROWS.count, _ROWS.name_taken, _ROWS.add, _ROWS.change
 
 
 def remove(rule_id: int) -> bool:

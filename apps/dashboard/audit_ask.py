@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from django.http import HttpRequest
-from django.utils.http import urlencode
 
 from apps.accounts.records import AuditQuery, AuditRow
 from apps.core.cells import cell
 from apps.core.errors import AppError
 from apps.core.times import read_time_ns, say_time
+from apps.dashboard.addresses import query_string
 
 COLUMNS = ("id", "time", "actor", "action", "object", "run", "before", "after", "reason",
            "request_id", "address")  # fmt: skip
@@ -39,8 +39,7 @@ class Filter:
     @property
     def rest(self) -> str:
         """The query string: "actor=ada&run=llm-7b"."""
-        asked = {one.name: getattr(self, one.name) for one in fields(self)}
-        return urlencode({name: value for name, value in asked.items() if value})
+        return query_string(asdict(self))
 
     def query(self, run_id: int | None) -> AuditQuery:
         """The same in the words of the store. AppError for a time that is none."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from django.http import QueryDict
-from django.utils.http import urlencode
 
+from apps.dashboard.addresses import query_string
 from apps.dashboard.board import Asked
 from apps.dashboard.board_order import SHOWN, read_place
 
@@ -68,8 +68,7 @@ class Filter:
         return f"?{self._query(shown)}"
 
     def _query(self, shown: str) -> str:
-        asked = {"show": shown, "project": self.project, "owner": self.owner}
-        return urlencode({name: value for name, value in asked.items() if value})
+        return query_string({"show": shown, "project": self.project, "owner": self.owner})
 
     def asked(self) -> Asked:
         """The same in the words of the list."""

@@ -72,7 +72,7 @@ def delta(answer: Mapping[str, Any], until: Until, had: Mark) -> dict[str, Any]:
 
     kept: names of parts that the page has. charts: a chart is null if the page has it; a trace of
     it with `keep` is the end of the trace at the same place among the growing ones that the page
-    has, to be put behind its first `keep` points.
+    has, to be put behind its first `keep` points. growing: the roles of those.
     """
     seen: list[bytes] = []
     found: dict[str, Any] = {}
@@ -88,7 +88,8 @@ def delta(answer: Mapping[str, Any], until: Until, had: Mark) -> dict[str, Any]:
         else:
             found[name] = told
     head = struct.pack("<dq", until.x, until.attempt)
-    return {**found, "kept": kept, "mark": base64.urlsafe_b64encode(head + b"".join(seen)).decode()}
+    mark = base64.urlsafe_b64encode(head + b"".join(seen)).decode()
+    return {**found, "kept": kept, "growing": sorted(GROWING), "mark": mark}
 
 
 def _chart(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 
 from django.http import HttpRequest, QueryDict
-from django.utils.http import urlencode
 
 from apps.core.words import whole
+from apps.dashboard.addresses import query_string
 from apps.incidents.store import IncidentQuery
 from apps.runs import store as runs
 
@@ -36,8 +36,7 @@ class Filter:
     @property
     def rest(self) -> str:
         """The query string without the state, for the links that change it: "&severity=page"."""
-        asked = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "state"}
-        text = urlencode({name: value for name, value in asked.items() if value})
+        text = query_string({**asdict(self), "state": ""})
         return f"&{text}" if text else ""
 
     def query(self, me: str, limit: int) -> IncidentQuery | None:

@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from django.utils.http import urlencode
-
 from apps.core.records import Severity
 from apps.core.times import read_time_ns
 from apps.core.words import whole
+from apps.dashboard.addresses import query_string
 from apps.logs.domain.query.querytext import QueryText, parse_query, say_query
 from apps.logs.domain.query.ranksets import BadQuery
 
@@ -55,7 +54,7 @@ class LogAsk:
         one of them (at, after, before); "?" alone for a question that asks for nothing."""
         base = replace(self, at="", after="", before="")
         asked = replace(base, **changes)  # type: ignore[arg-type]
-        words = urlencode({name: value for name, value in _parameters(asked) if value != ""})
+        words = query_string(dict(_parameters(asked)))
         return f"?{words}" if words else "?"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from django.conf import settings
@@ -11,6 +10,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from apps.core.clock import now_ns
+from apps.core.times import ns_of
 from apps.core.words import whole
 from apps.dashboard.node_sources import node_sources
 from apps.dashboard.store_health import store_health
@@ -85,16 +85,12 @@ def _mirrors() -> list[dict[str, Any]]:
         {
             "key": keys[mirror.run_id],
             "mirror": mirror,
-            "seen_ns": _ns(mirror.seen_at),
-            "whole_ns": _ns(mirror.whole_at),
+            "seen_ns": ns_of(mirror.seen_at),
+            "whole_ns": ns_of(mirror.whole_at),
         }
         for mirror in found
         if mirror.run_id in keys
     ]
-
-
-def _ns(at: datetime | None) -> int | None:
-    return int(at.timestamp() * 1e9) if at else None
 
 
 def _runs() -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from apps.core.times import ns_of
 from apps.ingest.models import Mirror
 from apps.ingest.store import clean
 
@@ -53,4 +54,4 @@ def mirrors(limit: int = 200) -> list[MirrorState]:
 def seen_ns(run_ids: Sequence[int]) -> dict[int, int]:
     """run id -> when its puller last said how far it is, of mirrored runs. -- the primary key"""
     rows = Mirror.objects.filter(run_id__in=run_ids).values_list("run_id", "seen_at")
-    return {run_id: int(seen_at.timestamp() * 1e9) for run_id, seen_at in rows}
+    return {run_id: ns_of(seen_at) for run_id, seen_at in rows}

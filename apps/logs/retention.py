@@ -14,6 +14,7 @@ from django.db import transaction
 from apps.accounts.records import Actor
 from apps.accounts.services import audit, require
 from apps.core.errors import AppError, Conflict, NotFound
+from apps.core.times import ns_of
 from apps.logs.domain.chunk.retention import HeldLogs, KeepRule, Plan, plan
 from apps.logs.store import expiring
 from apps.logs.store.expiring import SaidRule, Stored
@@ -138,7 +139,7 @@ def _held(project: str, cutoff_ns: int | None, in_incident: Attempts) -> Iterato
 
 
 def _judged(one: Stored, run: RunInfo, kept: str, *, last: bool) -> HeldLogs:
-    made_ns = int(run.created_at.timestamp() * 1e9)
+    made_ns = ns_of(run.created_at)
     return HeldLogs(
         run_id=one.run_id,
         attempt=one.attempt,

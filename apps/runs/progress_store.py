@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from apps.core.sql import execute
+from apps.core.times import ns_of
 from apps.runs import contact_store
 from apps.runs.models import Run
 from apps.runs.records import Progress
@@ -38,7 +39,7 @@ def note_progress(run_id: int, attempt: int, progress: Progress, now: datetime |
     if any(value is not None for value in _ranges(progress)):
         execute(_WIDEN, [*_ranges(progress), run_id, attempt])
     if now is not None:
-        contact_store.note(run_id, round(now.timestamp() * 1e9))
+        contact_store.note(run_id, ns_of(now))
     lost = []
     if progress.summary:
         where = "run_id = %s AND number = %s"

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from apps.core.times import ns_of
+
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
@@ -36,8 +38,7 @@ class RunInfo:
     @property
     def contact_ns(self) -> int | None:
         """last_contact_at as nanoseconds."""
-        at = self.last_contact_at
-        return None if at is None else round(at.timestamp() * 1e9)
+        return ns_of(self.last_contact_at)
 
 
 @dataclass(frozen=True, slots=True)

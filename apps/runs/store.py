@@ -13,6 +13,7 @@ from django.db.models.functions import Least
 from django.utils import timezone
 
 from apps.core.sql import query
+from apps.core.times import ns_of
 from apps.runs.domain.contact import lag_s
 from apps.runs.domain.state import run_state
 from apps.runs.models import Attempt, Contact, Launch, Placement, Run, Watch
@@ -81,7 +82,7 @@ def _newest(run_ids: Sequence[int]) -> dict[int, Attempt]:
 
 def _info(run: Any, newest: Attempt | None, now: datetime) -> RunInfo:
     heard_at = None if run.heard_ns is None else datetime.fromtimestamp(run.heard_ns / 1e9, UTC)
-    lag = lag_s(round(now.timestamp() * 1e9), run.looked_ns, run.judged_ns)
+    lag = lag_s(ns_of(now), run.looked_ns, run.judged_ns)
     age = (now - heard_at).total_seconds() - lag if heard_at else None
     state = run_state(
         exit_code=newest.exit_code if newest else None,
@@ -180,7 +181,7 @@ def summaries(run_ids: Collection[int]) -> dict[int, dict[str, Any]]:
 
 def live_runs(project: str, within: timedelta = LIVE, limit: int = 200) -> list[int]:
     """The runs of a project that were heard of lately, by id. -- uses ix_run_project"""
-    since_ns = int((timezone.now() - within).timestamp() * 1e9)
+    since_ns = ns_of(timezone.now() - within)
     heard = Contact.objects.filter(heard_ns__gte=since_ns)
     rows = Run.objects.filter(project=project, pk__in=heard.values("run_id"))
     return list(rows.order_by("pk").values_list("pk", flat=True)[:limit])

@@ -13,6 +13,7 @@ from apps.checkpoints.storage.places import Place
 from apps.checkpoints.storage.posix import PosixFolder
 from apps.checkpoints.storage.s3 import S3Access, S3Folder, client, trouble
 from apps.core.errors import AppError
+from apps.core.times import ns_of
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -112,7 +113,7 @@ class S3Erasable:
                 meta = obstore.head(self._store, self._prefix + name)
         except FileNotFoundError:
             return {}
-        made_ns = round(meta["last_modified"].timestamp() * 1e9)
+        made_ns = ns_of(meta["last_modified"])
         return {name: FileStat(int(meta["size"]), made_ns, etag=meta["e_tag"])}
 
     def erase(self, names: Sequence[str]) -> None:

@@ -16,6 +16,7 @@ from apps.checkpoints.domain.reading import Unreadable, Vanished
 from apps.checkpoints.domain.tree import FileStat
 from apps.checkpoints.storage.listing import Bounds, Listing, Taken, sayable
 from apps.checkpoints.storage.pace import Pace
+from apps.core.times import ns_of
 
 if TYPE_CHECKING:
     from obstore.store import RetryConfig, S3Store
@@ -117,7 +118,7 @@ class S3Folder:
         if not sayable(name):
             taken.miss(name.rpartition("/")[0], name[:100], "its name is too long")
             return True
-        made_ns = round(meta["last_modified"].timestamp() * 1e9)
+        made_ns = ns_of(meta["last_modified"])
         taken.files[name] = FileStat(int(meta["size"]), made_ns, etag=meta["e_tag"])
         return True
 

@@ -26,7 +26,7 @@ def ways(url: str, token: str | None) -> list[Way]:
     """The ways, the one that changes least first. url: where people reach Lastgood. token: one that
     was made just now; None: the commands name a variable instead."""
     secret = token or "$TOKEN"
-    post = f'curl --fail -H "Authorization: Bearer {secret}" {url}/api/v1/runs/my-run'
+    post = f'curl --fail -H "Authorization: Bearer {secret}" \\\n  {url}/api/v1/runs/my-run'
     return [
         Way(
             "wandb",

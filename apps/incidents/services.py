@@ -308,7 +308,7 @@ def _opened(scene: _Scene, incident_id: int, summary: Summary) -> None:
 def _remember(scene: _Scene, incident_id: int, news: Sequence[Finding]) -> None:
     """A history line for each finding; those already there are left alone."""
     lines = [
-        store.EventInfo(scene.now_ns, f"finding:{f.key}", f"{f.detector}: {f.title}", SYSTEM.name)
+        store.EventInfo(scene.now_ns, f"finding:{f.key}", f"found: {f.title}", SYSTEM.name)
         for f in news
     ]
     store.add_events(scene.run_id, incident_id, lines)

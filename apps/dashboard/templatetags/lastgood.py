@@ -131,7 +131,8 @@ def short(value: float) -> str:
 @register.filter
 def gpu_hours(gpu_s: float) -> str:
     """GPU-seconds as GPU-hours."""
-    return f"{brief(gpu_s / 3_600)} h"
+    hours = gpu_s / 3_600
+    return "< 0.01 h" if 0 < hours < 0.01 else f"{brief(hours)} h"
 
 
 @register.filter
@@ -146,6 +147,8 @@ def duration(seconds: float | None) -> str:
     if seconds is None:
         return UNKNOWN
     whole = int(max(0, seconds))
+    if 0 < seconds < 0.001:
+        return "< 1 ms"
     if whole < 1:
         return f"{max(0.0, seconds):.2g} s" if seconds > 0 else "0 s"
     if whole < 60:

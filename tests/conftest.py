@@ -34,9 +34,14 @@ def pytest_xdist_make_scheduler(config, log):
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix):
     """pytest-django's hook before the test database is made: start the servers."""
+    from django.db import connection
+
     from apps.core import database
 
-    database.use(servers.addresses().database_url)
+    given = servers.addresses()
+    database.use(given.database_url)
+    if given.has_tables:
+        connection.settings_dict["TEST"]["TEMPLATE"] = connection.settings_dict["NAME"]
 
 
 @pytest.fixture

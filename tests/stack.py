@@ -16,6 +16,7 @@ import httpx
 import psycopg
 import redis
 
+from tests import servers
 from tests.system.processes import ROOT, free_port
 from workers.embedded import Postgres, Valkey
 
@@ -54,6 +55,7 @@ class Stack:
 
     def __init__(self, home: Path) -> None:
         self.home = home
+        servers.give_database(home)
         self.postgres, self.valkey = Postgres(home), Valkey(home)
         self.port = free_port()
         self.env = {
@@ -66,7 +68,6 @@ class Stack:
             "CELERY_SKIP_CHECKS": "1",  # as QUICK
         }
         self.running: dict[str, subprocess.Popen[bytes]] = {}
-        self.manage("migrate", "--no-input")
         self.token = self.manage("token", "test", "--scope", "read,ingest,operate", QUICK).strip()
 
     @property

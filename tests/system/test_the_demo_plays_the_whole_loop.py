@@ -6,6 +6,7 @@ import sys
 import httpx
 import pytest
 
+from tests import servers
 from tests.mailbox import inline_plots, mails_about, parts_of, post_office
 from tests.system.processes import ROOT, Foreground, child, eventually, living
 
@@ -22,8 +23,10 @@ def mailbox():
 
 @pytest.fixture(scope="module")
 def demo(mailbox, tmp_path_factory):
+    home = tmp_path_factory.mktemp("home")
+    servers.give_database(home)
     running = Foreground(
-        tmp_path_factory.mktemp("home"),
+        home,
         module="workers.demo",
         SPEED="20",
         EMAIL_URL=mailbox.url,

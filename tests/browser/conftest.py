@@ -149,8 +149,13 @@ def visit(site, chromium, session):
     opened: list[Page] = []
 
     def open_page(**context: object) -> Page:
-        options = {"viewport": {"width": 1440, "height": 900}, "storage_state": session, **context}
-        made = chromium.new_context(base_url=site.url, **options)
+        options = {
+            "base_url": site.url,
+            "viewport": {"width": 1440, "height": 900},
+            "storage_state": session,
+            **context,
+        }
+        made = chromium.new_context(**options)
         opened.append(Page(made))
         return opened[-1]
 

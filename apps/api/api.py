@@ -27,6 +27,7 @@ from apps.api.names import router as names
 from apps.api.orders import router as orders
 from apps.api.patterns import router as patterns
 from apps.api.planned import router as planned
+from apps.api.planning import router as planning
 from apps.api.renderer import StrictJson, StrictParser
 from apps.api.retention import router as retention
 from apps.api.runs import router as runs
@@ -87,6 +88,7 @@ api.add_router("", names, tags=["names"])
 api.add_router("", orders, tags=["rollback"])
 api.add_router("", patterns, tags=["logs"])
 api.add_router("", planned, tags=["planned changes"])
+api.add_router("", planning, tags=["planning"])
 api.add_router("", retention, tags=["checkpoints"])
 api.add_router("", siblings, tags=["siblings"])
 api.add_router("", signals, tags=["detectors"])

@@ -16,6 +16,7 @@ from apps.dashboard import planning as page
 from apps.dashboard.access import run_of
 from apps.dashboard.views import number
 from apps.rollbacks import planning
+from apps.rollbacks.advising import adviser as adviser_of
 from apps.rollbacks.domain.goodput import Goodput, weighted
 from apps.runs import store as runs
 from apps.runs.records import RunInfo
@@ -33,10 +34,10 @@ def plan(request: HttpRequest, key: str) -> HttpResponse:
     found = planning.run_time(run, now_ns())
     error: AppError | None = None
     try:
-        adviser, planner = page.adviser(found, request.GET), page.planner(found, request.GET)
+        adviser, planner = adviser_of(found, request.GET), page.planner(found, request.GET)
     except AppError as trouble:
         error = trouble
-        adviser, planner = page.adviser(found, QueryDict()), page.planner(found, QueryDict())
+        adviser, planner = adviser_of(found, QueryDict()), page.planner(found, QueryDict())
     context: dict[str, Any] = {
         "run": run,
         "found": found,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Container, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -158,6 +158,12 @@ def admin_addresses() -> list[str]:
 def is_user(name: str) -> bool:
     """Whether somebody of this name may log in."""
     return User.objects.filter(username=name, is_active=True).exists()
+
+
+def shut_out(names: Collection[str]) -> frozenset[str]:
+    """Those of these names whose people may not sign in any more. -- uses the index of names"""
+    out = User.objects.filter(is_active=False, username__in=names)
+    return frozenset(out.values_list("username", flat=True))
 
 
 def usernames(limit: int = 200) -> list[str]:

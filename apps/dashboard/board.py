@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeGuard
 
+from apps.accounts import store as accounts
 from apps.alerts import routing
 from apps.checkpoints import store as checkpoints
 from apps.checkpoints.records import CheckpointInfo
@@ -163,12 +164,16 @@ def _live(wanted: board_store.Wanted, now_ns: int) -> _Live:
 def _orphans(
     found: Sequence[board_store.Standing], ill: Mapping[int, incidents.Ill], now_ns: int
 ) -> dict[int, Orphan]:
-    """id -> why a run is one. Who is told of a project is asked only where it decides."""
+    """id -> why a run is one. Who is told of a project is asked only where it decides. Who is shut
+    out looks after nothing."""
+    takers = {run_id: one.owner for run_id, one in ill.items()}
+    names = {"", *takers.values(), *(one.owner for one in found)}
+    here = names - accounts.shut_out(names - {""})
     cares = {
         one.run_id: Care(
             state=one.state,
-            owner=one.owner,
-            taken_by=ill[one.run_id].owner if one.run_id in ill else "",
+            owner=one.owner if one.owner in here else "",
+            taken_by=taker if (taker := takers.get(one.run_id, "")) in here else "",
             started_by=one.started_by,
             told=False,
             started_ns=one.started_ns,

@@ -34,6 +34,10 @@ STREAM_S = 3_600.0
 LOOK_S = 60.0
 """How old the look at a session gets before it is repeated: words may be lost, sessions grow old.
 500 pages cost Postgres 17 small queries a second."""
+LINGER_S = 60.0
+"""How long the subscription outlives the last page."""
+MOST_RUNS = 1_000
+"""How many runs it is remembered of when they changed."""
 PING_S = 10.0
 """After so long a silence Valkey is asked whether it is there; after another one it is not."""
 log = logging.getLogger(__name__)
@@ -82,12 +86,33 @@ class Listener:
         return found
 
 
+class Past:
+    """When each run was heard of last, since this process listens; of the newest MOST_RUNS."""
+
+    def __init__(self) -> None:
+        self._known_s = time.monotonic()
+        self._runs: dict[str, float] = {}
+
+    def add(self, run: str) -> None:
+        """The run is heard of now."""
+        self._runs.pop(run, None)
+        self._runs[run] = time.monotonic()
+        if len(self._runs) > MOST_RUNS:
+            self._known_s = self._runs.pop(next(iter(self._runs)))
+
+    def quiet_ms(self, run: str) -> int:
+        """For how long nothing of a run was said for sure; "": of any run."""
+        heard = self._runs.get(run) if run else next(reversed(self._runs.values()), None)
+        return int((time.monotonic() - (heard or self._known_s)) * 1e3)
+
+
 class Hub:
     """All listeners of this process, and the one subscription that feeds them."""
 
     def __init__(self) -> None:
         self.listeners: set[Listener] = set()
         self.feed: asyncio.Task[None] | None = None
+        self.past = Past()
         self._subscribed = asyncio.Event()
 
     def join(self, listener: Listener) -> None:
@@ -103,8 +128,13 @@ class Hub:
             await asyncio.wait_for(self._subscribed.wait(), READY_S)
 
     def leave(self, listener: Listener) -> None:
-        """Ends the subscription with the last listener."""
+        """Ends the subscription some time after the last listener: who goes from page to page
+        comes back at once, and is told whether anything changed meanwhile."""
         self.listeners.discard(listener)
+        if not self.listeners:
+            asyncio.get_running_loop().call_later(LINGER_S, self._rest)
+
+    def _rest(self) -> None:
         if not self.listeners and self.feed is not None:
             self.feed.cancel()
             self.feed = None
@@ -143,6 +173,7 @@ class Hub:
         if message["type"] == "message":
             self._tell(message)
         elif message["type"] == "subscribe":
+            self.past = Past()
             if self._subscribed.is_set():
                 self._missed()
             self._subscribed.set()
@@ -155,6 +186,8 @@ class Hub:
     def _tell(self, message: dict[str, Any]) -> None:
         with suppress(orjson.JSONDecodeError):
             content = orjson.loads(message["data"])
+            if "run" in content:
+                self.past.add(content["run"])
             for listener in self.listeners:
                 listener.add(content)
 
@@ -226,9 +259,12 @@ async def _may_hear(listener: Listener) -> bool:
 
 
 async def _stream(listener: Listener) -> AsyncIterator[bytes]:
-    """hello, from which on nothing is missed, then merged messages; a beat when nothing happened
-    for a while, so that a page notices a connection that died without a word. Ends with the
-    session; and after STREAM_S, when the page opens another one.
+    """hello, from which on nothing is missed, with how long nothing was before: a page that was
+    asked for longer ago than that may show too little, and looks again.
+
+    Then merged messages; a beat when nothing happened for a while, so that a page notices a
+    connection that died without a word. Ends with the session; and after STREAM_S, when the page
+    opens another one.
 
     There are no ids: a page that comes back asks for what is new since its own data, whatever it
     missed.
@@ -237,7 +273,8 @@ async def _stream(listener: Listener) -> AsyncIterator[bytes]:
     try:
         await hub.ready()
         retry_ms = 2000 + random.randrange(2000)  # noqa: S311 - spreads reconnects
-        yield f"retry: {retry_ms}\nevent: hello\ndata: {{}}\n\n".encode()
+        quiet = orjson.dumps({"quiet_ms": hub.past.quiet_ms(listener.run)})
+        yield b"retry: %d\nevent: hello\ndata: %b\n\n" % (retry_ms, quiet)
         end = asyncio.get_running_loop().time() + STREAM_S
         while asyncio.get_running_loop().time() < end:
             with suppress(TimeoutError):

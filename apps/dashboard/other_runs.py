@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.dashboard import series
-from apps.dashboard.curves import Curve, pieces, step_to_time_ms
+from apps.dashboard.curves import Curve, pieces
 from apps.dashboard.deck_ask import DeckAsk
 from apps.dashboard.figures import Beside
 from apps.dashboard.lineage import kept_until
@@ -92,7 +92,8 @@ def others(
     """
     found: dict[str, list[Beside]] = {}
     missing: list[str] = []
-    mine = track(spine, dict(kept_until(runs.attempts(run.id))), _tokens(run.id, ask.align))
+    kept = dict(kept_until(runs.attempts(run.id)))
+    mine, times = track(spine, kept, _tokens(run.id, ask.align)), clock(spine, kept)
     for key in ask.others:
         info = runs.get_run(key)
         if info is None or info.id == run.id:
@@ -104,7 +105,7 @@ def others(
             missing.append(f"{key}: it or this run {reason}")
             continue
         for row, curves in _rows(other, ask, steps).items():
-            found.setdefault(row, []).append(_placed(other, curves, ask, spine))
+            found.setdefault(row, []).append(_placed(other, curves, ask, times))
     return found, missing
 
 
@@ -154,8 +155,23 @@ def _read(
     }
 
 
-def _placed(other: _Other, curves: Sequence[Curve], ask: DeckAsk, spine: Sequence[Curve]) -> Beside:
-    """The kept pieces on this run's axis."""
+def clock(spine: Sequence[Curve], kept: dict[int, int | None]) -> Floats:
+    """Two rows: the steps that a run kept, ascending, and the Unix ms at which it made them."""
+    found = [
+        (own.x, times.x)
+        for curve in spine
+        for own, times in zip(
+            pieces(curve, kept.get(curve.attempt), "step"),
+            pieces(curve, kept.get(curve.attempt), "time"),
+            strict=True,
+        )
+        if own.kept
+    ]
+    return np.asarray([[at for one in row for at in one] for row in zip(*found, strict=True)])
+
+
+def _placed(other: _Other, curves: Sequence[Curve], ask: DeckAsk, times: Floats) -> Beside:
+    """The kept pieces on this run's axis. times: see `clock`."""
     kept = [
         piece
         for curve in curves
@@ -169,9 +185,8 @@ def _placed(other: _Other, curves: Sequence[Curve], ask: DeckAsk, spine: Sequenc
         step, inside = _moved(other, own)
     x = step
     if ask.kind == "time":
-        ends = [c.step[at] for c in spine for at in (0, -1)]
-        inside &= (step >= min(ends)) & (step <= max(ends))
-        x = np.asarray(step_to_time_ms(spine, spine[-1].attempt, step.tolist()))
+        inside &= (step >= times[0][0]) & (step <= times[0][-1])
+        x = np.interp(step, times[0], times[1])
     return Beside(other.run.key, x[inside].tolist(), y[inside].tolist())
 
 

@@ -18,6 +18,14 @@ export class Rows {
 
   add(row) { this.watch.observe(row); }
 
+  /** Takes a row away, with what is kept of its chart. */
+  remove(row) {
+    this.watch.unobserve(row);
+    this.near.delete(row);
+    if (this.alive.delete(row)) globalThis.Plotly.purge(row.querySelector(".plot"));
+    row.remove();
+  }
+
   all() { return [...this.deck.root.querySelectorAll("[data-chart]")]; }
 
   shown() { return this.all().filter((row) => !row.hidden); }
@@ -83,7 +91,7 @@ export class Rows {
     if (!holder) return;
     const wanted = Object.keys(this.deck.data.charts).filter((name) => name.startsWith("pin:"));
     for (const row of holder.querySelectorAll("[data-chart]")) {
-      if (!wanted.includes(row.dataset.chart)) { this.watch.unobserve(row); row.remove(); }
+      if (!wanted.includes(row.dataset.chart)) this.remove(row);
     }
     for (const name of wanted) {
       if (holder.querySelector(`[data-chart="${CSS.escape(name)}"]`)) continue;

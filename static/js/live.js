@@ -75,12 +75,13 @@ function open() {
   if (run) url.searchParams.set("run", run);
   source = new EventSource(url, { withCredentials: true });
   heard = Date.now();
-  source.addEventListener("hello", () => {
+  source.addEventListener("hello", (event) => {
     failures = 0;
     heard = Date.now();
     stopPolling();
     show("live");
-    if (greeted) everything();
+    // What changed since this page was asked for, it may not show.
+    if (greeted || JSON.parse(event.data).quiet_ms <= performance.now()) everything();
     greeted = true;
   });
   source.addEventListener("beat", () => { heard = Date.now(); });

@@ -79,6 +79,22 @@ def test_what_somebody_else_took_meanwhile_stays_theirs(operator, orphan):
     assert runs.owner(orphan.id) == "ada"
 
 
+def test_a_run_of_somebody_who_is_shut_out_is_an_orphan_again(operator, orphan):
+    bob = User.objects.create_user("bob")
+    runs.set_owner(orphan.id, "bob")
+    assert listed(operator, "?show=orphans") == []
+    people.set_active(bob.pk, False, actor=SYSTEM)
+    assert listed(operator, "?show=orphans") == ["lost"]
+    assert "Take it" in operator.get("/").content.decode()
+
+
+def test_the_runs_of_an_owner_are_those_of_the_list_they_are_asked_from(operator, orphan):
+    runs.set_owner(orphan.id, "bob & co")
+    page = operator.get("/?show=attention&project=-").content.decode()
+    assert 'href="?show=attention&amp;project=-&amp;owner=bob%20%26%20co"' in page
+    assert 'href="?owner=bob%20%26%20co"' in operator.get("/").content.decode()
+
+
 def test_who_started_a_run_owns_it_until_somebody_takes_it(db):
     run_id = runs.ensure_run("r")
     runs.note_progress(run_id, 0, Progress(config={"wandb/user": "eve@lab"}), None)

@@ -72,14 +72,14 @@ def test_the_last_administrator_keeps_their_tokens(operator, bob, made):
 def test_those_that_go_on_are_said_and_ended_from_their_page(operator, bob, made):
     people.set_active(bob.pk, False, actor=SYSTEM)
     listed = operator.get(TOKENS).content.decode()
-    assert "2 of them were made by people who are shut out" in listed
+    assert "2 tokens were made by people who are shut out" in listed
     assert listed.count("who is shut out") == 2
     page = operator.get(f"{MEMBERS}{bob.pk}/").content.decode()
     assert "Tokens that still work (2)" in page
     form = {"token": [number("agents"), number("ours")], "reason": "moved"}
     assert operator.post(f"{MEMBERS}{bob.pk}/tokens/", form).status_code == 302
     assert working(made) == {"grafana", "ours"}
-    assert "1 of them was made by people" in operator.get(TOKENS).content.decode()
+    assert "1 token was made by people" in operator.get(TOKENS).content.decode()
 
 
 def test_nobody_is_told_of_tokens_whose_makers_are_here(operator, bob, made):

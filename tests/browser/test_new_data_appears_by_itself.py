@@ -30,6 +30,18 @@ def test_chart_and_tile_follow_the_run_over_the_event_stream(page, post):
     page.wait_for_function(f"() => {DRAWN} >= 89")
 
 
+def test_what_was_stored_before_the_page_could_hear_of_it_is_shown(visit, site, post, page):
+    waiting, late = [], visit().page
+    late.route(lambda url: "/events" in url, lambda route: waiting.append(route))
+    late.goto(f"/runs/{KEY}/")
+    late.wait_for_selector("[data-drawn]")
+    post(90, 100)
+    page.wait_for_function(f"() => {STEP} >= 99")
+    waiting[0].continue_()
+    late.wait_for_function(f"() => {STEP} >= 99")
+    late.wait_for_function(f"() => {DRAWN} >= 99")
+
+
 def test_pause_holds_the_page_still_and_resume_catches_up(page, post):
     page.keyboard.press("p")
     page.wait_for_selector(".live[data-state=paused]")

@@ -87,7 +87,7 @@ def test_the_stream_greets_then_tells(subscribed):
         return hello, told
 
     hello, told = asyncio.run(first_two())
-    assert hello.startswith(b"retry: ") and b"event: hello\n" in hello
+    assert hello.startswith(b"retry: ") and b'event: hello\ndata: {"quiet_ms":' in hello
     assert told == b'event: changed\ndata: {"run":"a","step":1,"what":["metrics"]}\n\n'
 
 
@@ -117,6 +117,36 @@ def test_who_subscribes_again_may_have_missed_anything():
     hub._heard({"type": "subscribe"})
     assert one.take() == {"run": "a", "step": None, "what": ["everything"]}
     assert every.take() == {"run": "*", "step": None, "what": ["everything"]}
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """clock[0]: seconds of the monotonic clock."""
+    now = [100.0]
+    monkeypatch.setattr(live.time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_a_page_is_told_for_how_long_nothing_of_its_run_changed(clock):
+    hub = live.Hub()
+    hub._heard({"type": "subscribe"})
+    for at_s, run in ((101.0, "a"), (103.0, "b"), (104.5, "c")):
+        clock[0] = at_s
+        hub._heard({"type": "message", "data": f'{{"run": "{run}", "step": 1, "what": []}}'})
+    hub._heard({"type": "message", "data": '{"person": 7}'})
+    clock[0] = 105.0
+    assert [hub.past.quiet_ms(run) for run in ("a", "b", "new", "")] == [4000, 2000, 5000, 500]
+    hub._heard({"type": "subscribe"})
+    assert hub.past.quiet_ms("a") == 0
+
+
+def test_of_runs_that_were_forgotten_nothing_is_known_longer_than_that(clock, monkeypatch):
+    monkeypatch.setattr(live, "MOST_RUNS", 2)
+    past = live.Past()
+    for at_s, run in ((101.0, "a"), (102.0, "b"), (103.0, "a"), (104.0, "c"), (105.0, "d")):
+        clock[0] = at_s
+        past.add(run)
+    assert [past.quiet_ms(run) for run in "abcd"] == [2000, 2000, 1000, 0]
 
 
 PONG, NOTHING = {"type": "pong"}, None

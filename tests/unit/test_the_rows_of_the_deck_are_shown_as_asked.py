@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from apps.dashboard import curves as cv
 from apps.dashboard import figures, lanes
 from apps.dashboard.deck_ask import ask_of
-from apps.dashboard.other_runs import aligned, track
+from apps.dashboard.other_runs import _Other, _placed, aligned, clock, track
 
 FINITE = st.floats(-1e300, 1e300)
 
@@ -136,3 +136,17 @@ def test_a_crowded_lane_counts_every_event_and_shows_the_worst(places, at):
     assert len(found) <= lanes.MOST_MARKS + 1
     critical = [item for item in inside if item["tone"] == "critical"]
     assert len([item for item in found if item["tone"] == "critical"]) == len(critical)
+
+
+def test_another_run_is_placed_at_the_times_of_the_attempts_that_count():
+    """Its steps 4 to 9 fall on the first attempt, as only 10 and later are of the second."""
+    second = curve([0.0] * 10, attempt=1, first=10)
+    second = replace(second, time_ns=[at + 1_000_000_000_000 for at in second.time_ns])
+    spine, kept = [curve([0.0] * 14), second], {0: 10, 1: None}
+    beside = curve([float(n) for n in range(30)], first=4)
+    all_of_it = np.empty(0)
+    other = _Other(None, {}, {0: None}, all_of_it, all_of_it)
+    other = replace(other, run=type("Run", (), {"key": "beside"}))
+    placed = _placed(other, [beside], ask_of({"x": "time"}), clock(spine, kept))
+    assert placed.x[:7] == [4_000.0, 5_000.0, 6_000.0, 7_000.0, 8_000.0, 9_000.0, 1_000_000.0]
+    assert (placed.x[-1], placed.y[-1]) == (1_009_000.0, 15.0)

@@ -14,204 +14,38 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
+from apps.core.picklemachine import KEYS, Expected, Folding, Global, Machine, Node, PickleRefused
 
-from apps.core.errors import BadPayload
+__all__ = ["Expected", "Folding", "Global", "Node", "PickleRefused", "read_pickle"]
 
 MAX_STACK = 100_000
-_KEY_TYPES = (str, int, float, bytes, type(None))
-_LONG_BINGET, _MEMOIZE = ord("j"), b"\x94"
-_LOW_INDEXES = 256
 _OPCODES_A_ROUND = 1_024
 """The size of the stack is looked at so often; an opcode adds one value to it."""
-_WINDOW_BYTES = 4 * 1024 * 1024
 _INT = struct.Struct("<i")
 _UINT2 = struct.Struct("<H")
 _UINT4 = struct.Struct("<I")
 _UINT8 = struct.Struct("<Q")
 _FLOAT = struct.Struct(">d")
 
-
-class PickleRefused(BadPayload):
-    """The pickle is damaged or wants more than data. unsafe: it names something it may not name."""
-
-    def __init__(self, message: str, *, hint: str, where: str = "", unsafe: bool = False) -> None:
-        super().__init__(message, hint=hint, where=where)
-        self.unsafe = unsafe
+Handler = Callable[[Machine], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """The kind of file that is read. what: in words, with its article.
-
-    allowed(module, name): whether the pickle may name this. if_cut, if_unsafe: what to do.
-    """
-
-    what: str
-    allowed: Callable[[str, str], bool]
-    if_cut: str
-    if_unsafe: str
-
-    def refuses(self, message: str, *, where: str = "", unsafe: bool = False) -> PickleRefused:
-        """The error to raise."""
-        hint = self.if_unsafe if unsafe else self.if_cut
-        return PickleRefused(message, hint=hint, where=where, unsafe=unsafe)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Global:
-    """A name the pickle refers to. Inert: only its text."""
-
-    name: str
-
-
-class Node:
-    """An object the pickle would have built.
-
-    Hashed and compared by identity: a `__hash__` in Python made checks 15-75 times slower.
-    """
-
-    __slots__ = ("args", "kind", "state")
-
-    def __init__(self, kind: str, args: tuple[Any, ...]) -> None:
-        self.kind = kind
-        self.args = args
-        self.state: Any = None
-
-
-class Folding:
-    """Makes less of what was read, while it is read. This one keeps everything as it is."""
-
-    def node(self, node: Node) -> Any:
-        """What stands for a node from now on; called when it was made and when it got its state."""
-        return node
-
-    def pairs(self, target: dict[Any, Any], pairs: list[Any]) -> list[Any]:
-        """Which of the keys and values, one after the other, are stored in a dictionary."""
-        return pairs
-
-
-_KEYS = (Node, *_KEY_TYPES)
-
-
-class _Machine:
-    __slots__ = (
-        *("data", "done", "expected", "folding", "globals", "marks", "memo", "memoized", "pos"),
-        *("stack", "wanted"),
-    )
-
-    def __init__(self, data: bytes, expected: Expected, folding: Folding) -> None:
-        self.data = data
-        self.expected = expected
-        self.folding = folding
-        self.pos = 0
-        self.stack: list[Any] = []
-        self.marks: list[int] = []
-        self.memo: dict[int, Any] = {}
-        self.memoized = 0
-        self.wanted = _wanted(data)
-        self.globals: dict[str, Global] = {}
-        self.done = False
-
-    def take(self, size: int) -> bytes:
-        end = self.pos + size
-        if end > len(self.data):
-            raise IndexError
-        part = self.data[self.pos : end]
-        self.pos = end
-        return part
-
-    def uint1(self) -> int:
-        value = self.data[self.pos]
-        self.pos += 1
-        return value
-
-    def unpack(self, form: struct.Struct) -> Any:
-        value = form.unpack_from(self.data, self.pos)[0]
-        self.pos += form.size
-        return value
-
-    def line(self) -> str:
-        end = self.data.index(b"\n", self.pos)
-        text = self.data[self.pos : end].decode()
-        self.pos = end + 1
-        return text
-
-    def pop_mark(self) -> list[Any]:
-        start = self.marks.pop()
-        items = self.stack[start:]
-        del self.stack[start:]
-        return items
-
-    def floor(self) -> int:
-        """Lowest stack index an opcode may touch: nothing below the last mark."""
-        return self.marks[-1] if self.marks else 0
-
-    def pop(self) -> Any:
-        if len(self.stack) <= self.floor():
-            raise IndexError
-        return self.stack.pop()
-
-    def named(self, module: str, name: str) -> Global:
-        full = f"{module}.{name}"
-        known = self.globals.get(full)
-        if known is None:
-            if not self.expected.allowed(module, name):
-                shown = full if len(full) <= 120 else f"{full[:120]}..."
-                raise self.expected.refuses(
-                    f"the pickle names {shown!r}, which is not part of {self.expected.what}",
-                    where=f"byte {self.pos}",
-                    unsafe=True,
-                )
-            known = self.globals[full] = Global(full)
-        return known
-
-    def build(self) -> None:
-        args = self.pop()
-        function = self.pop()
-        if not isinstance(function, Global) or not isinstance(args, tuple):
-            raise TypeError("a call without an allowed name")
-        ordered = function.name == "collections.OrderedDict"
-        self.stack.append({} if ordered else self.folding.node(Node(function.name, args)))
-
-
-def _wanted(data: bytes) -> bytearray:
-    """Index of a memoized value -> whether an opcode of the file may ask for it again.
-
-    Every byte that could be the opcode is taken for one: that keeps too much, never too little.
-    Low indexes are kept always. A pickle memoizes each value it writes and asks for few of them.
-    """
-    wanted = bytearray(b"\x01" * _LOW_INDEXES) + bytearray(data.count(_MEMOIZE))
-    for begin in range(0, len(data), _WINDOW_BYTES):
-        window = np.frombuffer(data, np.uint8, min(_WINDOW_BYTES + 4, len(data) - begin), begin)
-        at = np.flatnonzero(window[:-4] == _LONG_BINGET)
-        index = np.zeros(len(at), np.int64)
-        for byte in range(4):
-            index += window[at + 1 + byte].astype(np.int64) << (8 * byte)
-        np.frombuffer(wanted, np.uint8)[index[index < len(wanted)]] = 1
-    return wanted
-
-
-Handler = Callable[[_Machine], None]
-
-
-def _proto(m: _Machine) -> None:
+def _proto(m: Machine) -> None:
     if not 0 <= m.uint1() <= 5:
         raise ValueError("unknown pickle protocol")
 
 
-def _frame(m: _Machine) -> None:
+def _frame(m: Machine) -> None:
     m.unpack(_UINT8)
 
 
-def _stop(m: _Machine) -> None:
+def _stop(m: Machine) -> None:
     m.done = True
 
 
-def _mark(m: _Machine) -> None:
+def _mark(m: Machine) -> None:
     m.marks.append(len(m.stack))
 
 
@@ -223,16 +57,16 @@ def _number(form: struct.Struct) -> Handler:
     return lambda m: m.stack.append(m.unpack(form))
 
 
-def _binint1(m: _Machine) -> None:
+def _binint1(m: Machine) -> None:
     m.stack.append(m.data[m.pos])
     m.pos += 1
 
 
-def _long1(m: _Machine) -> None:
+def _long1(m: Machine) -> None:
     m.stack.append(int.from_bytes(m.take(m.uint1()), "little", signed=True))
 
 
-def _short_text(m: _Machine) -> None:
+def _short_text(m: Machine) -> None:
     m.stack.append(m.take(m.uint1()).decode("utf-8", "surrogatepass"))
 
 
@@ -240,17 +74,17 @@ def _text(form: struct.Struct) -> Handler:
     return lambda m: m.stack.append(m.take(m.unpack(form)).decode("utf-8", "surrogatepass"))
 
 
-def _short_bytes(m: _Machine) -> None:
+def _short_bytes(m: Machine) -> None:
     m.stack.append(m.take(m.uint1()))
 
 
-def _tuple(m: _Machine) -> None:
+def _tuple(m: Machine) -> None:
     items = tuple(m.pop_mark())
     m.stack.append(items)
 
 
 def _tuple_of(size: int) -> Handler:
-    def handler(m: _Machine) -> None:
+    def handler(m: Machine) -> None:
         stack = m.stack
         start = len(stack) - size
         if start < m.floor():
@@ -262,26 +96,26 @@ def _tuple_of(size: int) -> Handler:
     return handler
 
 
-def _append(m: _Machine) -> None:
+def _append(m: Machine) -> None:
     item = m.pop()
     _top(m, list).append(item)
 
 
-def _appends(m: _Machine) -> None:
+def _appends(m: Machine) -> None:
     items = m.pop_mark()
     _top(m, list).extend(items)
 
 
-def _setitem(m: _Machine) -> None:
+def _setitem(m: Machine) -> None:
     value, key = m.pop(), m.pop()
     _store(m, [key, value])
 
 
-def _setitems(m: _Machine) -> None:
+def _setitems(m: Machine) -> None:
     _store(m, m.pop_mark())
 
 
-def _store(m: _Machine, pairs: list[Any]) -> None:
+def _store(m: Machine, pairs: list[Any]) -> None:
     target = _top(m, dict)
     pairs = m.folding.pairs(target, pairs)
     keys = pairs[::2]
@@ -292,44 +126,44 @@ def _store(m: _Machine, pairs: list[Any]) -> None:
 
 
 def _is_key(value: Any) -> bool:
-    return isinstance(value, _KEYS)
+    return isinstance(value, KEYS)
 
 
-def _top(m: _Machine, kind: type[Any]) -> Any:
+def _top(m: Machine, kind: type[Any]) -> Any:
     if len(m.stack) <= m.floor() or not isinstance(m.stack[-1], kind):
         raise TypeError(f"expected a {kind.__name__} to fill")
     return m.stack[-1]
 
 
-def _stack_global(m: _Machine) -> None:
+def _stack_global(m: Machine) -> None:
     name, module = m.pop(), m.pop()
     if not isinstance(name, str) or not isinstance(module, str):
         raise TypeError("a global without a name")
     m.stack.append(m.named(module, name))
 
 
-def _text_global(m: _Machine) -> None:
+def _text_global(m: Machine) -> None:
     m.stack.append(m.named(m.line(), m.line()))
 
 
-def _build_state(m: _Machine) -> None:
+def _build_state(m: Machine) -> None:
     state = m.pop()
     node = _top(m, Node)
     node.state = state
     m.stack[-1] = m.folding.node(node)
 
 
-def _get1(m: _Machine) -> None:
+def _get1(m: Machine) -> None:
     m.stack.append(m.memo[m.data[m.pos]])
     m.pos += 1
 
 
-def _get4(m: _Machine) -> None:
+def _get4(m: Machine) -> None:
     m.stack.append(m.memo[m.unpack(_UINT4)])
 
 
-def _put(index: Callable[[_Machine], int]) -> Handler:
-    def handler(m: _Machine) -> None:
+def _put(index: Callable[[Machine], int]) -> Handler:
+    def handler(m: Machine) -> None:
         at = index(m)
         m.memoized += at not in m.memo
         m.memo[at] = m.stack[-1]
@@ -337,11 +171,11 @@ def _put(index: Callable[[_Machine], int]) -> Handler:
     return handler
 
 
-def _index4(m: _Machine) -> int:
+def _index4(m: Machine) -> int:
     return int(m.unpack(_UINT4))
 
 
-def _memoize(m: _Machine) -> None:
+def _memoize(m: Machine) -> None:
     if m.wanted[m.memoized]:
         m.memo[m.memoized] = m.stack[-1]
     m.memoized += 1
@@ -377,12 +211,12 @@ _HANDLERS: dict[int, Handler] = {
     ord("u"): _setitems,
     0x93: _stack_global,
     ord("c"): _text_global,
-    ord("R"): _Machine.build,
-    0x81: _Machine.build,
+    ord("R"): Machine.build,
+    0x81: Machine.build,
     ord("b"): _build_state,
     ord("h"): _get1,
     ord("j"): _get4,
-    ord("q"): _put(_Machine.uint1),
+    ord("q"): _put(Machine.uint1),
     ord("r"): _put(_index4),
     0x94: _memoize,
 }
@@ -397,7 +231,7 @@ def read_pickle(data: bytes, expected: Expected, folding: Folding | None = None)
     anything cut, unknown or not allowed, and never any other error. Bytes after the end mark are
     ignored, as pickle.load ignores them.
     """
-    machine = _Machine(data, expected, folding or Folding())
+    machine = Machine(data, expected, folding or Folding())
     start = 0
     try:
         while True:

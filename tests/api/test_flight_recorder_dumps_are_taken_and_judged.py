@@ -12,6 +12,7 @@ from apps.logs import flight
 from apps.logs.domain.triage.report import failure_key
 from tests.factories import T0_NS
 from tests.flight_samples import as_json, collective, dump, pickled
+from workers.tailer.frames import Content, pack
 from workers.tasks.logs import dumps as judge_dumps
 
 WAITS = pickled(dump({"0": [0, 1, 2]}, [collective("0", 5)], last=5))
@@ -66,6 +67,13 @@ def test_a_list_of_dumps_packed_or_not_is_the_same(upload, ask, attempt):
     assert upload(body).json()["new"] == 0
     judge_dumps()
     assert ask("runs/r/flight-recorder").json()["verdict"]["ranks"] == [1]
+
+
+def test_what_the_agent_packs_is_taken(upload, attempt):
+    batch = pack("r", Content("flight-recorder", {}, [WAITS], 0, "rank=2&attempt=0"), {})
+    headers = {"Content-Encoding": "zstd", "X-Batch-Id": batch.batch_id}
+    answer = upload(batch.body, f"?{batch.query}", **headers)
+    assert answer.json() == {"run": "r", "attempt": 0, "ranks": 1, "new": 1}
 
 
 def test_a_dump_sent_again_changes_nothing_and_a_newer_one_replaces_it(upload, ask, attempt):

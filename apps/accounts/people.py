@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from django.contrib.auth.models import User
 from django.contrib.auth.validators import UnicodeUsernameValidator
@@ -128,8 +128,17 @@ def unlink(person_id: int, *, actor: Actor, reason: str = "") -> None:
 
 def is_name(name: str) -> bool:
     """Whether somebody may be called so."""
+    return _passes(_check_name, name)
+
+
+def is_email(email: str) -> bool:
+    """Whether this may be somebody's mail address."""
+    return _passes(_check_email, email)
+
+
+def _passes(check: Callable[[str], None], value: str) -> bool:
     try:
-        _check_name(name)
+        check(value)
     except Refused:
         return False
     return True

@@ -44,6 +44,8 @@ def nobody(client):
         ({"iss": "https://evil.example"}, "The answer of Okta does not fit"),
         ({"sub": ""}, "The answer of Okta does not fit"),
         ({"sub": "1\0"}, "The answer of Okta does not fit"),
+        ({"sub": "1\ud800"}, "The answer of Okta does not fit"),
+        ({"sub": 1}, "The answer of Okta does not fit"),
         ({"sub": "1" * 256}, "The answer of Okta does not fit"),
         (LONG_AGO, "Two clocks differ"),
         ({"iat": 9_999_999_999, "exp": 9_999_999_999}, "Two clocks differ"),
@@ -145,6 +147,7 @@ def test_a_provider_that_is_away_is_said_so_and_the_page_is_kept(client, trip, s
         {"authorization_endpoint": "javascript:alert(1)"},
         {"token_endpoint": None},
         {"jwks_uri": "file:///etc/passwd"},
+        {"userinfo_endpoint": "https://elsewhere.example/"},
     ],
     ids=str,
 )

@@ -123,6 +123,15 @@ def test_no_name_is_given_twice_or_made_up(client, trip, claims, headline):
 
 
 @pytest.mark.parametrize(
+    "mail", ["a\ud800@b.org", "a\0@b.org", "a\n@b.org", "no address", 7, [], {}]
+)
+def test_an_odd_mail_address_is_none(client, trip, mail):
+    trip.provider.person["email"] = mail
+    trip(creates=True, groups={Role.VIEWER: frozenset("*")})
+    assert arrived(client).email == ""
+
+
+@pytest.mark.parametrize(
     ("groups", "becomes"),
     [
         (["oncall"], Role.OPERATOR),
@@ -153,7 +162,7 @@ def test_a_role_goes_with_its_group_and_both_ways_are_audited(client, trip):
     assert trail("person.changed")[0].reason == "groups of Okta"
 
 
-@pytest.mark.parametrize("groups", [[], None, ["*"], [7], {"leads": True}, "LEADS"])
+@pytest.mark.parametrize("groups", [[], None, ["*"], [7], {"leads": True}, "LEADS", "\ud800"])
 def test_who_is_in_no_group_does_not_come_in(client, trip, groups):
     known()
     trip.provider.person["groups"] = groups

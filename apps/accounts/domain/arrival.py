@@ -158,8 +158,8 @@ def _found(said: Mapping[str, Any], name: str) -> object:
 
 
 def _text(value: object) -> str:
-    """Postgres holds no NUL."""
-    return value.strip() if isinstance(value, str) and "\0" not in value else ""
+    """A text that can be shown and stored, else "": no line breaks, no NUL, no half characters."""
+    return value.strip() if isinstance(value, str) and value.isprintable() else ""
 
 
 def _texts(value: object) -> Iterable[str]:

@@ -55,7 +55,8 @@ def _made(claims: Claims, provider: Provider, role: Role) -> User:
         raise Denied(Denial.NO_NAME)
     if people_store.is_taken(name):
         raise Denied(Denial.NAME_TAKEN)
-    user = people_store.add(name, claims.mail if claims.verified else "")
+    mails = claims.verified and people.is_email(claims.mail)
+    user = people_store.add(name, claims.mail if mails else "")
     people_store.set_role(user, role)
     after = {"role": role.value, "by": provider.name}
     audit(SYSTEM, "person.added", _named(user), after=after)

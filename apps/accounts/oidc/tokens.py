@@ -60,7 +60,7 @@ def opened(token: str, keys: Mapping[str, Any], expected: Expected) -> dict[str,
         raise BadToken("it was made for another client")
     if not hmac.compare_digest(str(claims.get("nonce")).encode(), expected.nonce.encode()):
         raise BadToken("it was made for another sign-in")
-    if not 0 < len(claims["sub"]) <= MAX_SUBJECT or "\0" in claims["sub"]:
+    if not (0 < len(claims["sub"]) <= MAX_SUBJECT and claims["sub"].isprintable()):
         raise BadToken("its subject is none")
     return claims
 

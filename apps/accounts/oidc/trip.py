@@ -9,6 +9,7 @@ import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import requests
@@ -55,12 +56,12 @@ class _Adapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allauth has
         """As it is registered there, whatever host name this browser used."""
         return f"{settings.PUBLIC_URL}{reverse('oidc_return')}"
 
-    @property
+    @cached_property
     def openid_config(self) -> dict[str, Any]:
         """What the provider says of itself, if it is the one that was meant."""
-        found = super().openid_config
+        found = _fetched(self._provider.server_url)
         issuer = self._provider.app.settings["server_url"]
-        if not isinstance(found, dict) or str(found.get("issuer")).rstrip("/") != issuer:
+        if str(found.get("issuer")).rstrip("/") != issuer:
             raise Lost(Cause.MISFIT, f"discovery is not of the issuer {issuer}")
         scheme = f"{issuer.partition(':')[0]}://"
         for name in (*_ENDPOINTS, *({"userinfo_endpoint"} & found.keys())):

@@ -90,8 +90,8 @@ def _own(request: HttpRequest, wanted: str) -> str:
 def _lost(request: HttpRequest, provider: Provider, lost: Lost) -> HttpResponse:
     """A round trip that came to nothing. One that was not begun here leaves no line: anybody could
     write as many as they like."""
-    log.warning("oidc.lost", extra={"cause": lost.cause.name, "detail": lost.detail})
     if lost.cause is not Cause.STALE:
+        log.warning("oidc.lost", extra={"cause": lost.cause.name, "detail": lost.detail})
         _refused(request, provider, lost.cause.value)
     return _not_in(request, provider, words.of_loss(lost.cause, provider), lost.wanted)
 

@@ -18,6 +18,7 @@ let state = "off";
 let greeted = false;
 let heard = 0;
 let missed = false;
+let over = false;
 
 function show(now) {
   state = now;
@@ -28,7 +29,8 @@ function show(now) {
   body.dispatchEvent(new CustomEvent("live-state"));
 }
 
-/** How this tab hears of news: live, polling, reconnecting or paused; off: it does not. */
+/** How this tab hears of news: live, polling, reconnecting, paused, or signed out;
+    off: it does not. */
 export const contact = () => state;
 
 function tell(detail) {
@@ -69,7 +71,7 @@ function stopPolling() {
 }
 
 function open() {
-  if (source || paused || !body.dataset.events) return;
+  if (source || paused || over || !body.dataset.events) return;
   const run = body.dataset.run;
   const url = new URL(body.dataset.events, location.href);
   if (run) url.searchParams.set("run", run);
@@ -118,7 +120,16 @@ function close() {
   source = null;
 }
 
+/** The session has ended: what is shown stays, and nothing is asked for any more. */
+function signedOut() {
+  over = true;
+  close();
+  stopPolling();
+  show("signed out");
+}
+
 export function setPaused(on) {
+  if (over) return;
   paused = on;
   for (const button of document.querySelectorAll("[data-pause]")) {
     button.setAttribute("aria-pressed", String(on));
@@ -136,6 +147,8 @@ export function setPaused(on) {
 }
 
 export const isPaused = () => paused;
+
+body.addEventListener("htmx:responseError", (event) => { if (event.detail.xhr.status === 401) signedOut(); });
 
 document.addEventListener("visibilitychange", () => {
   clearTimeout(hiddenTimer);

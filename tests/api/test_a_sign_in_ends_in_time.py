@@ -89,3 +89,8 @@ def test_signing_out_takes_a_post_and_ends_the_session(ada):
 def test_no_script_reads_the_cookie_and_no_other_site_sends_it(ada):
     cookie = ada.cookies["lastgood_session"]
     assert (cookie["httponly"], cookie["samesite"]) == (True, "Lax")
+
+
+def test_a_part_of_a_page_is_refused_and_never_the_login_page(client, db):
+    answer = client.get("/?part=board", headers={"HX-Request": "true"})
+    assert (answer.status_code, answer.content) == (401, b"you are signed out")

@@ -3,6 +3,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.browser.conftest import LIVE, PASSWORD
 from tests.stack import until
 
 KEY = "live-run"
@@ -65,6 +66,21 @@ def test_a_refresh_never_takes_a_link_from_under_the_pointer(page, post):
     post(150, 170)
     page.wait_for_function(f"() => {STEP} >= 169")
     assert link.evaluate("(node) => node.isConnected && document.activeElement === node")
+
+
+def test_a_page_that_was_signed_out_elsewhere_says_so_and_asks_no_more(visit):
+    visited = visit(storage_state=None)
+    page, other = visited.page, visited.context.new_page()
+    page.goto("/login/")
+    page.fill("#id_username", "ada")
+    page.fill("#id_password", PASSWORD)
+    page.click("button[type=submit]")
+    page.wait_for_selector(LIVE)
+    other.goto("/audit/")
+    other.evaluate("document.querySelector('form[action=\"/logout/\"]').requestSubmit()")
+    page.wait_for_selector(".live[data-state='signed out']")
+    assert page.locator("#id_password").count() == 0
+    visited.complaints[:] = [said for said in visited.complaints if "401" not in said]
 
 
 def test_a_page_asks_while_it_cannot_hear_and_hears_again_by_itself(visit, site, post):

@@ -53,6 +53,7 @@ def _made(claims: Claims, provider: Provider, role: Role) -> User:
     name = next(filter(people.is_name, claims.names), None)
     if name is None:
         raise Denied(Denial.NO_NAME)
+    people_store.one_at_a_time()
     if people_store.is_taken(name):
         raise Denied(Denial.NAME_TAKEN)
     mails = claims.verified and people.is_email(claims.mail)

@@ -167,3 +167,20 @@ def test_many_bodies_cost_the_statements_of_one():
         return len(seen)
 
     assert statements("many", 21) == statements("few", 2)
+
+
+@pytest.mark.usefixtures("nothing_is_added_up")
+def test_one_more_node_costs_two_statements():
+    def statements(run, count):
+        bodies = [
+            [factories.log_body(b"line\n", source=SOURCE, offset=offset, node=f"gpu-{n:02}")
+             for n in range(count)]
+            for offset in (0, 5)
+        ]  # fmt: skip
+        run_id, _ = digested(run, *(("logs", body) for body in bodies[0]))
+        with CaptureQueriesContext(connection) as seen:
+            digest([factories.envelope("logs", body, run_id=run_id) for body in bodies[1]])
+        assert counters(run_id)["lines"] == 2 * count
+        return len(seen)
+
+    assert statements("many", 22) - statements("few", 2) == 20 * 2

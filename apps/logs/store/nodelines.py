@@ -14,7 +14,7 @@ from apps.logs.domain.clock.pulse import PulseHour, merge
 from apps.logs.domain.reading.columns import NO_RANK, LineColumns
 from apps.logs.domain.reading.latejobs import Told, told_in
 from apps.logs.domain.reading.segments import ParsedSegment, SegmentMeta
-from apps.logs.domain.triage.ranks import SlotKey, fold_lines, fold_placements
+from apps.logs.domain.triage.ranks import RankState, SlotKey, fold_lines, fold_placements
 from apps.logs.store.files import (
     FileContext,
     FileKey,
@@ -47,9 +47,10 @@ class NewLines:
 
 
 class NodeLines:
-    """Batches of one node are taken one after the other; save() writes what they changed.
+    """Batches of one node are taken one after the other; save_all() writes what they changed.
 
-    Six statements, however many batches there were. Files are locked in id order.
+    Two statements, however many batches there are. Files are locked in id order. hours: what was
+    counted in each; step_times: of batches one after the other.
     """
 
     def __init__(self, run_id: int, attempt: int, node: str) -> None:
@@ -59,8 +60,8 @@ class NodeLines:
         self._changed: set[FileKey] = set()
         self._states = load_states(run_id, attempt, node)
         self._touched: set[SlotKey] = set()
-        self._hours: dict[int, PulseHour] = {}
-        self._step_times: list[bytes] = []
+        self.hours: dict[int, PulseHour] = {}
+        self.step_times: list[bytes] = []
 
     def contexts(self, names: Sequence[str]) -> Mapping[FileKey, FileContext]:
         """What the stored and the taken parts of the files with these names leave open."""
@@ -96,22 +97,24 @@ class NodeLines:
         """Counts lines, which are as they are stored."""
         self._touched |= fold_lines(self._states, self._place[2], lines)
         for hour, block in pulse_of(lines).items():
-            before = self._hours.get(hour)
-            self._hours[hour] = block if before is None else merge(before, block)
-        self._step_times.append(step_times_of(lines))
+            before = self.hours.get(hour)
+            self.hours[hour] = block if before is None else merge(before, block)
+        self.step_times.append(step_times_of(lines))
 
     @property
     def with_files(self) -> bool:
         """Whether the node sends files of ranks, which its console repeats."""
         return any(state.lines for state in self._states.values())
 
-    def save(self) -> None:
-        """Writes all that the batches changed."""
-        run_id, attempt, _ = self._place
-        save_files(run_id, [self._files[key] for key in self._changed])
-        save_states(run_id, attempt, [self._states[key] for key in self._touched])
-        add_pulse(self._place, self._hours)
-        add_step_times(self._place, b"".join(self._step_times))
+    @property
+    def changed_files(self) -> list[OpenFile]:
+        """Files of which lines came."""
+        return [self._files[key] for key in sorted(self._changed)]
+
+    @property
+    def changed_states(self) -> list[RankState]:
+        """Processes of which lines came, or that said where they run."""
+        return [self._states[key] for key in sorted(self._touched)]
 
     def _look_at(self, names: set[str]) -> None:
         new = names - self._looked_at
@@ -149,6 +152,16 @@ class NodeLines:
             new.moved |= not np.array_equal(seq, lines.seq)
             lines.seq = seq
             _add_table(new, file, lines, named=named)
+
+
+def save_all(run_id: int, attempt: int, nodes: Mapping[str, NodeLines]) -> None:
+    """Writes all that batches of nodes changed: six statements, however many nodes there are."""
+    by_name = sorted(nodes.items())
+    save_files(run_id, [file for _, node in by_name for file in node.changed_files])
+    save_states(run_id, attempt, [state for _, node in by_name for state in node.changed_states])
+    hours = {(name, hour): one for name, node in by_name for hour, one in node.hours.items()}
+    add_pulse(run_id, attempt, hours)
+    add_step_times(run_id, attempt, {name: b"".join(node.step_times) for name, node in by_name})
 
 
 def _add_table(new: NewLines, file: OpenFile, lines: LineColumns, *, named: bool) -> None:

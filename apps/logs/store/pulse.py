@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from apps.core.sql import execute, query, query_bytes
 from apps.logs.domain.clock.pulse import (
@@ -26,23 +25,31 @@ from apps.logs.domain.reading.segments import TEE
 
 MAX_HOURS_READ = 400_000
 HOURS_AT_ONCE = 2_048
-_PLACE = "run_id = %s AND attempt = %s AND node = %s AND hour = ANY(%s)"
+_OF = "p.run_id = %s AND p.attempt = %s AND p.node = n.node AND p.hour = n.hour"
 # -- both use the primary key
-_LOCK = f"SELECT hour, body FROM logs_pulsehour WHERE {_PLACE} ORDER BY hour FOR UPDATE"  # noqa: S608
+_LOCK = f"""
+    SELECT p.node, p.hour, p.body FROM unnest(%s::text[], %s::int4[]) AS n (node, hour)
+      JOIN logs_pulsehour AS p ON {_OF}
+     ORDER BY p.node, p.hour FOR UPDATE OF p
+"""  # noqa: S608 - names of this module only
 _SAVE = f"""
     UPDATE logs_pulsehour AS p SET body = n.body
-      FROM unnest(%s::int8[], %s::bytea[]) AS n (number, body)
-     WHERE {_PLACE} AND hour = n.number
+      FROM unnest(%s::text[], %s::int4[], %s::bytea[]) AS n (node, hour, body)
+     WHERE {_OF}
 """  # noqa: S608 - names of this module only
 _ADD = """
     INSERT INTO logs_pulsehour (run_id, attempt, node, hour, body)
-    SELECT %s, %s, %s, n.hour, n.body FROM unnest(%s::int8[], %s::bytea[]) AS n (hour, body)
-    ON CONFLICT DO NOTHING RETURNING hour
+    SELECT %s, %s, n.node, n.hour, n.body
+      FROM unnest(%s::text[], %s::int4[], %s::bytea[]) AS n (node, hour, body)
+    ON CONFLICT DO NOTHING RETURNING node, hour
 """
 _NOTE = """
     INSERT INTO logs_ranknode (run_id, attempt, node, rank)
-    SELECT %s, %s, %s, r FROM unnest(%s::int4[]) AS r ON CONFLICT DO NOTHING
+    SELECT %s, %s, n.node, n.rank FROM unnest(%s::text[], %s::int4[]) AS n (node, rank)
+    ON CONFLICT DO NOTHING
 """
+NodeHour = tuple[str, int]
+"""(node, hour)"""
 # -- uses the primary key
 _READ = """
     SELECT p.node, p.hour, p.body, p.attempt FROM logs_pulsehour AS p
@@ -68,45 +75,56 @@ def pulse_of(lines: LineColumns) -> dict[int, PulseHour]:
     return fold(_columns(lines))
 
 
-def add_pulse(place: tuple[int, int, str], new: Mapping[int, PulseHour]) -> None:
-    """Adds what was counted at one (run, attempt, node); in the caller's transaction, rows locked
-    in order of hour. Two statements for hours that are known, three for new ones."""
-    if not new:
-        return
-    known = _locked(place, sorted(new))
-    fresh = {hour: pack(block) for hour, block in new.items() if hour not in known}
+def add_pulse(run_id: int, attempt: int, new: Mapping[NodeHour, PulseHour]) -> None:
+    """Adds what was counted at nodes of an attempt; in the caller's transaction, rows locked by
+    node and hour. Of HOURS_AT_ONCE two statements if they are known, three for new ones."""
+    keys = sorted(new)
+    for at in range(0, len(keys), HOURS_AT_ONCE):
+        _add_some((run_id, attempt), {key: new[key] for key in keys[at : at + HOURS_AT_ONCE]})
+
+
+def _add_some(place: tuple[int, int], new: Mapping[NodeHour, PulseHour]) -> None:
+    known = _locked(place, list(new))
+    fresh = {key: pack(block) for key, block in new.items() if key not in known}
     added = _inserted(place, fresh) if fresh else set()
     late = sorted(fresh.keys() - added)
     if late:  # somebody else made the row since
         known |= _locked(place, late)
-    before = {hour: unpack(body) for hour, body in known.items()}
+    before = {key: unpack(body) for key, body in known.items()}
     if before:
-        hours = sorted(before)
-        bodies = [pack(merge(before[hour], new[hour])) for hour in hours]
-        execute(_SAVE, [hours, bodies, *place, hours])
-    _note_ranks(place, new.values(), before.values())
+        bodies = [pack(merge(block, new[key])) for key, block in before.items()]
+        execute(_SAVE, [*_columns_of(before), bodies, *place])
+    _note_ranks(place, new, before)
 
 
 def _note_ranks(
-    place: tuple[int, int, str], added: Iterable[PulseHour], before: Iterable[PulseHour]
+    place: tuple[int, int],
+    added: Mapping[NodeHour, PulseHour],
+    before: Mapping[NodeHour, PulseHour],
 ) -> None:
     """Where the ranks of lines came from. Those of an hour that is known were noted then."""
-    new = np.setdiff1d(_ranks(added), _ranks(before))
-    if len(new):
-        execute(_NOTE, [*place, new.tolist()])
+    new = sorted(_ranks(added) - _ranks(before))
+    if new:
+        execute(_NOTE, [*place, *map(list, zip(*new, strict=True))])
 
 
-def _ranks(blocks: Iterable[PulseHour]) -> NDArray[np.int32]:
-    return np.concatenate([np.zeros(0, dtype=np.int32), *(block.ranks for block in blocks)])
+def _ranks(blocks: Mapping[NodeHour, PulseHour]) -> set[tuple[str, int]]:
+    """(node, rank)"""
+    return {(node, rank) for (node, _), one in blocks.items() for rank in one.ranks.tolist()}
 
 
-def _locked(place: tuple[int, int, str], hours: Sequence[int]) -> dict[int, bytes]:
-    return {hour: bytes(body) for hour, body in query(_LOCK, [*place, list(hours)])}
+def _locked(place: tuple[int, int], keys: Sequence[NodeHour]) -> dict[NodeHour, bytes]:
+    rows = query(_LOCK, [*_columns_of(keys), *place])
+    return {(node, hour): bytes(body) for node, hour, body in rows}
 
 
-def _inserted(place: tuple[int, int, str], fresh: Mapping[int, bytes]) -> set[int]:
-    rows = query(_ADD, [*place, list(fresh), list(fresh.values())])
-    return {hour for (hour,) in rows}
+def _inserted(place: tuple[int, int], fresh: Mapping[NodeHour, bytes]) -> set[NodeHour]:
+    rows = query(_ADD, [*place, *_columns_of(fresh), list(fresh.values())])
+    return {(node, hour) for node, hour in rows}
+
+
+def _columns_of(keys: Collection[NodeHour]) -> tuple[list[str], list[int]]:
+    return [node for node, _ in keys], [hour for _, hour in keys]
 
 
 def _columns(lines: LineColumns) -> PulseColumns:

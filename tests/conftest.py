@@ -15,11 +15,17 @@ settings.register_profile(
 settings.load_profile("untimed")
 
 
+WAITING = ("browser", "tests/faults/", "tests/frameworks/", "tests/system/")
+"""Tests of whole processes: they wait more than they compute."""
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """Each file runs in one worker; all browser tests in one, since their site is slow to start.
 
-    A scheduler of our own: the groups of pytest-xdist 3.8 are lost under pytest 9.2.
+    All workers but one begin with what waits: the cores always have something to do, and no long
+    file is left for the end. A scheduler of our own: the groups of pytest-xdist 3.8 are lost under
+    pytest 9.2.
     """
     from xdist.scheduler import LoadScopeScheduling
 
@@ -27,6 +33,20 @@ def pytest_xdist_make_scheduler(config, log):
         def _split_scope(self, nodeid):
             file = nodeid.partition("::")[0]
             return "browser" if file.startswith("tests/browser/") else file
+
+        def _waits(self, node):
+            work = self.assigned_work.get(node, {})
+            return any(
+                scope.startswith(WAITING) and not all(done.values()) for scope, done in work.items()
+            )
+
+        def _assign_work_unit(self, node):
+            others = sum(self._waits(other) for other in self.nodes if other is not node)
+            waits = others < len(self.nodes) - 1
+            fit = (scope for scope in self.workqueue if scope.startswith(WAITING) == waits)
+            if scope := next(fit, None):
+                self.workqueue.move_to_end(scope, last=False)
+            super()._assign_work_unit(node)
 
     return ByFile(config, log)
 

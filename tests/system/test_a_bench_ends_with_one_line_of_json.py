@@ -4,13 +4,12 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from tests import ckpt_files
+from tests.stack import ROOT
 
-ROOT = Path(__file__).parents[2]
 POSITIVE = (
     "lines_per_cpu_s",
     "raw_mb_per_cpu_s",

@@ -8,6 +8,7 @@ import pytest
 
 from tests import servers
 from tests.mailbox import inline_plots, mails_about, parts_of, post_office
+from tests.stack import QUICK
 from tests.system.processes import ROOT, Foreground, child, eventually, living
 
 RUNS = {"lrbump": 900, "sdc_rollback": 600}
@@ -40,7 +41,7 @@ def demo(mailbox, tmp_path_factory):
 @pytest.fixture(scope="module")
 def api(demo):
     """A client of the demo's API, as a person with a token would use it."""
-    words = [sys.executable, "manage.py", "token", "test", "--scope", "read,operate"]
+    words = [sys.executable, "manage.py", "token", "test", "--scope", "read,operate", QUICK]
     environment = {"LASTGOOD_HOME": str(demo.home), "PATH": "/usr/bin:/bin"}
     made = subprocess.run(
         words, cwd=ROOT, env=environment, check=True, capture_output=True, text=True

@@ -12,7 +12,7 @@ import yaml
 from apps.ingest.nodes.status import STATES, Status
 from tests import fake_kubernetes, prometheus_server
 from tests.node_samples import FOLDER
-from tests.stack import until
+from tests.stack import QUICK, until
 
 EVENTS = """SELECT source, node, kind, ended_ns IS NOT NULL FROM nodes_nodeeventrow
 WHERE node LIKE 'ls-%' ORDER BY 1, 2, 3, 4"""
@@ -66,7 +66,7 @@ def test_each_source_tells_and_one_that_fails_says_why(stack, prometheus, tmp_pa
         cluster.put("nodes", "ls-kube", spec={"unschedulable": True})
         write_sources(tmp_path / "sources.yml", running, exporter, cluster, token_file)
         stack.env |= {"NODE_SOURCES": str(tmp_path / "sources.yml"), "NODE_TARGETS": "loopback"}
-        stack.start("listener", [sys.executable, "manage.py", "listener"])
+        stack.start("listener", [sys.executable, "manage.py", "listener", QUICK])
         heat = ("dcgm-exporter", "ls-prom", "thermal")
         cordon = ("kubernetes", "ls-kube", "cordoned")
         until(lambda: {(*heat, False), (*cordon, False)} <= set(stack.query(EVENTS)), "the start")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from apps.core.records import Evidence, Finding, FindingSeverity
 from apps.core.words import many, number
@@ -27,13 +28,6 @@ def finding_of(
     end = None if one.end is None else first_step(one.end + 1, total) - 1
     others = many(references, "sibling")
     expected = f"{number(one.expected)} ± {number(one.width)}"
-    facts = {
-        "before": one.expected,
-        "value": one.value,
-        "width": one.width,
-        "references": references,
-        "schedule_ratio": one.onset / CELLS,
-    }
     return Finding(
         key=f"band:a{attempt}:s{onset}",
         detector=DETECTOR,
@@ -55,10 +49,17 @@ def finding_of(
                 f"kept from them put it at {expected}",
                 step=onset,
             ),
-            Evidence(
-                "the median of 2 % of the schedule lies above the band",
-                step=seen,
-            ),
+            Evidence("the median of 2 % of the schedule lies above the band", step=seen),
         ),
-        facts=facts | ({"planned": plan.words} if plan else {}),
+        facts=_facts(one, references) | ({"planned": plan.words} if plan else {}),
     )
+
+
+def _facts(one: Departure, references: int) -> dict[str, Any]:
+    return {
+        "before": one.expected,
+        "value": one.value,
+        "width": one.width,
+        "references": references,
+        "schedule_ratio": one.onset / CELLS,
+    }

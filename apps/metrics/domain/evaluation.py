@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -295,23 +294,6 @@ def _finding(
     title = f"{key} got worse, {moved}, since step {regression.step:,}"
     if over and change is None:
         title = f"{key} was worse from step {regression.step:,}, back by step {point.step:,}"
-    evaluated = many(regression.seen, "evaluation")
-    rule = (
-        f"the best level before was {number(regression.best)} (step {regression.best_step:,}); "
-        "worse is 2 % and 6 times its noise twice in a row, or 5 % and 9 times at once"
-    )
-    facts: dict[str, Any] = {
-        "before": regression.best,
-        "value": point.value if math.isfinite(point.value) else name_of(point.value),
-        "best_step": regression.best_step,
-        "rule": "against the best earlier evaluations",
-    }
-    evidence = [Evidence(rule, step=regression.best_step)]
-    if over and change is None:
-        evidence.append(Evidence(f"back after {evaluated}", step=point.step, weight=-1))
-    if change is not None:
-        facts["planned"] = change.words
-        evidence.append(Evidence(f"planned: {change.words}", step=regression.step, weight=-1))
     return Finding(
         key=f"eval:a{attempt}:{key[:200]}:s{regression.step}",
         detector=DETECTOR,
@@ -326,6 +308,28 @@ def _finding(
         series=key,
         closed_step=point.step if over else None,
         closed_time_ns=point.time_ns if over else None,
-        evidence=tuple(evidence),
-        facts=facts,
+        evidence=_evidence(regression, point, change, over=over),
+        facts={
+            "before": regression.best,
+            "value": point.value if math.isfinite(point.value) else name_of(point.value),
+            "best_step": regression.best_step,
+            "rule": "against the best earlier evaluations",
+            **({"planned": change.words} if change else {}),
+        },
     )
+
+
+def _evidence(
+    regression: Regression, point: Point, change: PlannedChange | None, *, over: bool
+) -> tuple[Evidence, ...]:
+    rule = (
+        f"the best level before was {number(regression.best)} (step {regression.best_step:,}); "
+        "worse is 2 % and 6 times its noise twice in a row, or 5 % and 9 times at once"
+    )
+    found = [Evidence(rule, step=regression.best_step)]
+    if change is not None:
+        found.append(Evidence(f"planned: {change.words}", step=regression.step, weight=-1))
+    elif over:
+        back = f"back after {many(regression.seen, 'evaluation')}"
+        found.append(Evidence(back, step=point.step, weight=-1))
+    return tuple(found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from apps.core.records import Evidence, Finding, FindingSeverity, Suspect
 from apps.core.words import number
@@ -91,19 +92,22 @@ def finding(
         closed_time_ns=None if end is None else end.time_ns,
         evidence=evidence,
         suspects=(Suspect(told.rank, None, FAULT_CLASS, sure, evidence),),
-        facts={
-            "part": case.meaning.value,
-            "value": here.apart.get(told.rank),
-            "median_of_others": here.median,
-            "extra_s": cost.extra_s,
-            "lost_ratio": cost.share,
-            "lost_gpu_hours": lost,
-            "since_step": told.since_step,
-            "last_normal_step": told.last_normal_step,
-            "ranks": here.ranks,
-            "rule": RULE,
-        },
+        facts=_facts(case, told, here, cost) | {"lost_gpu_hours": lost},
     )
+
+
+def _facts(case: RankCase, told: Told, here: StepVerdict, cost: Cost) -> dict[str, Any]:
+    return {
+        "part": case.meaning.value,
+        "value": here.apart.get(told.rank),
+        "median_of_others": here.median,
+        "extra_s": cost.extra_s,
+        "lost_ratio": cost.share,
+        "since_step": told.since_step,
+        "last_normal_step": told.last_normal_step,
+        "ranks": here.ranks,
+        "rule": RULE,
+    }
 
 
 def taken_back(case: RankCase, told: Told, now: StepVerdict) -> Finding:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -264,24 +263,11 @@ def _finding(
 ) -> Finding:
     """how: info, warn, page, or "over"."""
     over = how in ("over", "info")
-    before, value = _logged(series, drop.usual), _logged(series, drop.slowest)
     lost = 1.0 - drop.slowest / drop.usual
     lasts = duration((row.time_ns - drop.time_ns) / _NS)
     title = f"training is {100 * lost:.0f} % slower since step {drop.step:,}"
     if how == "over":
         title = f"training was slower from step {drop.step:,} to {row.step:,}, for {lasts}"
-    rule = (
-        f"{series.name}: usually {number(before)}, then {number(value)}, for {lasts};"
-        " 10 of the last 12 rows are 15 % and 4 robust standard deviations slower"
-    )
-    facts: dict[str, Any] = {
-        "before": before,
-        "value": value,
-        "lost_ratio": lost,
-        "rule": "10 of 12 rows",
-    }
-    if change is not None:
-        facts["planned"] = change.words
     return Finding(
         key=f"throughput:a{state.attempt}:s{drop.step}",
         detector=DETECTOR,
@@ -296,12 +282,30 @@ def _finding(
         series=series.name,
         closed_step=row.step if over else None,
         closed_time_ns=row.time_ns if over else None,
-        evidence=(
-            Evidence(rule, row.time_ns, row.step),
-            *((Evidence(f"planned: {change.words}", step=drop.step, weight=-1),) if change else ()),
-        ),
-        facts=facts,
+        evidence=_evidence(series, drop, row, change),
+        facts={
+            "before": _logged(series, drop.usual),
+            "value": _logged(series, drop.slowest),
+            "lost_ratio": lost,
+            "rule": "10 of 12 rows",
+            **({"planned": change.words} if change else {}),
+        },
     )
+
+
+def _evidence(
+    series: SpeedSeries, drop: Drop, row: SpeedRow, change: PlannedChange | None
+) -> tuple[Evidence, ...]:
+    before, value = _logged(series, drop.usual), _logged(series, drop.slowest)
+    rule = (
+        f"{series.name}: usually {number(before)}, then {number(value)}, for "
+        f"{duration((row.time_ns - drop.time_ns) / _NS)};"
+        " 10 of the last 12 rows are 15 % and 4 robust standard deviations slower"
+    )
+    seen = Evidence(rule, row.time_ns, row.step)
+    if change is None:
+        return (seen,)
+    return seen, Evidence(f"planned: {change.words}", step=drop.step, weight=-1)
 
 
 def _logged(series: SpeedSeries, speed: float) -> float:

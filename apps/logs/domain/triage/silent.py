@@ -153,18 +153,7 @@ def _said(key: str, crowd: _Crowd, first: RankPulse, who: tuple[str, int | None]
     name, rank = who
     title = f"{name} silent since step {first.step:,}; the others are at step "
     title += f"{crowd.median_step:,}"
-    quiet = duration((crowd.now_ns - first.time_ns) / _NS)
-    evidence = (
-        Evidence(
-            f"{name} said step {first.step:,} last, {quiet} ago; the median of {crowd.ranks:,} "
-            f"ranks is step {crowd.median_step:,}",
-            first.time_ns, first.step, rank, first.node or None,
-        ),
-        Evidence(
-            "either it hangs, or its lines do not arrive: look at the process and at the agent of "
-            "its host", crowd.now_ns, weight=0,
-        ),
-    )  # fmt: skip
+    evidence = _evidence(crowd, first, who)
     of_many = key.endswith(":many")
     suspects = (
         () if of_many else (Suspect(rank, first.node or None, "hang_no_error", 0.4, evidence),)
@@ -190,4 +179,17 @@ def _said(key: str, crowd: _Crowd, first: RankPulse, who: tuple[str, int | None]
             "limit_s": crowd.limit_s,
             "ranks": crowd.ranks,
         },
+    )
+
+
+def _evidence(crowd: _Crowd, first: RankPulse, who: tuple[str, int | None]) -> tuple[Evidence, ...]:
+    name, rank = who
+    quiet = duration((crowd.now_ns - first.time_ns) / _NS)
+    said = f"{name} said step {first.step:,} last, {quiet} ago; the median of {crowd.ranks:,} "
+    said += f"ranks is step {crowd.median_step:,}"
+    look = "either it hangs, or its lines do not arrive: look at the process and at the agent of "
+    look += "its host"
+    return (
+        Evidence(said, first.time_ns, first.step, rank, first.node or None),
+        Evidence(look, crowd.now_ns, weight=0),
     )

@@ -97,6 +97,8 @@ VIEWS: Final = {
 """End of the file name -> theme and width in pixels."""
 HEIGHT: Final = 900
 """Of the window in which pages are looked at, in pixels."""
+TALLEST: Final = 16_383
+"""What WebP holds, in pixels; what lies below it on a page is not on its picture."""
 ENDING = ".webp"
 """Of the files. Lossless, a third of a PNG's size, and what renders Markdown shows it."""
 INCIDENTS_S = 600.0
@@ -211,6 +213,8 @@ def take(
     browser: Any, base: str, session: Any, into: Path, addresses: Mapping[str, str]
 ) -> list[str]:
     """Pictures of the addresses by name, in every view; what was wrong with them."""
+    from playwright.sync_api import Error as PlaywrightError
+
     cameras = {
         ending: Camera(browser, base, session, theme, width)
         for ending, (theme, width) in VIEWS.items()
@@ -219,7 +223,10 @@ def take(
     for n, (name, address) in enumerate(addresses.items(), 1):
         began_s = time.monotonic()
         for ending, camera in cameras.items():
-            found = camera.picture(address, into / f"{name}{ending}{ENDING}")
+            try:
+                found = camera.picture(address, into / f"{name}{ending}{ENDING}")
+            except PlaywrightError as error:
+                found = [f"no picture: {error.message}"]
             complaints += [f"{name}{ending} ({address}): {one}" for one in found]
         took_s = time.monotonic() - began_s
         _say(f"{n:3}/{len(addresses)}  {took_s:5.1f} s  {name}  {address}")
@@ -270,7 +277,8 @@ class Camera:
     def _whole(self) -> Image.Image:
         """All of the page, in a window of its size: what sticks to an edge is at the edge."""
         height = self._page.evaluate("document.documentElement.scrollHeight")
-        self._page.set_viewport_size({"width": self._width, "height": max(height, HEIGHT)})
+        height = min(max(height, HEIGHT), TALLEST)
+        self._page.set_viewport_size({"width": self._width, "height": height})
         self._page.wait_for_timeout(200)
         seen = Image.open(BytesIO(self._page.screenshot())).convert("RGB")
         self._page.set_viewport_size({"width": self._width, "height": HEIGHT})

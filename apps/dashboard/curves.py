@@ -291,6 +291,7 @@ def caption(curves: Sequence[Curve], clipped: int = 0, whisker_count: int = 0) -
     if clipped:
         parts.append(f"{clipped:,} clipped at the edge")
     if whisker_count:
-        many = f"{whisker_count:,} points" if whisker_count > 1 else "1 point"
-        parts.append(f"{many} far beyond the band, drawn as whiskers")
+        one = "1 point far beyond the band, drawn as a whisker"
+        many = f"{whisker_count:,} points far beyond the band, drawn as whiskers"
+        parts.append(one if whisker_count == 1 else many)
     return " · ".join(parts)

@@ -57,9 +57,8 @@ class Filter:
         )
 
 
-def filter_of(request: HttpRequest) -> Filter:
-    """The filter of a request; what is not understood asks for nothing."""
-    asked: QueryDict = request.GET
+def filter_of(asked: QueryDict) -> Filter:
+    """The filter that a query string says; what is not understood asks for nothing."""
     known = {"state": STATES, "severity": SEVERITIES}
     texts = {f.name: asked.get(f.name, "").strip()[:_MAX_TEXT] for f in fields(Filter)}
     return Filter(

@@ -21,6 +21,7 @@ from apps.dashboard import (
     views_hosts,
     views_incident,
     views_incident_acts,
+    views_incident_bulk,
     views_kept,
     views_labels,
     views_leaving,
@@ -104,6 +105,15 @@ urlpatterns = [
     path("alerts/deliveries/", views_alerts.deliveries, name="deliveries"),
     path("alerts/deliveries/retry/", views_alerts.retry, name="delivery_retry"),
     path("incidents/", views_incident.incidents, name="incidents"),
+    *(
+        path(
+            f"incidents/chosen/{what}/",
+            views_incident_bulk.act,
+            {"what": what},
+            name=f"chosen_{what}",
+        )
+        for what in views_incident_bulk.ACTS
+    ),
     path("incidents/<int:number>/", views_incident.incident, name="incident"),
     *(
         path(f"incidents/<int:number>/{what}/", views_incident_acts.act, {"what": what}, name=what)

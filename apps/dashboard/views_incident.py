@@ -27,6 +27,7 @@ from apps.dashboard.incident_filter import (
 )
 from apps.dashboard.patterns import news_of
 from apps.dashboard.views import with_keys
+from apps.dashboard.views_incident_bulk import chosen_in
 from apps.incidents import store
 from apps.incidents.domain.summary import TELLING
 from apps.logs import flight
@@ -40,7 +41,7 @@ def incidents(request: HttpRequest) -> HttpResponse:
     """Incidents, most urgent first; all states unless one is asked for. ?part=count: the badge."""
     if request.GET.get("part") == "count":
         return render(request, "incidents/_count.html")
-    asked, after = filter_of(request), place_of(request)
+    asked, after = filter_of(request.GET), place_of(request)
     query = asked.query(actor(request).name, PAGE)
     found = store.list_urgent(query, after) if query is not None else []
     last = found[-1] if len(found) == PAGE else None
@@ -57,6 +58,8 @@ def incidents(request: HttpRequest) -> HttpResponse:
         "nobody": NOBODY,
         "next": f"{last[0]}-{last[1].id}" if last else None,
         "later": after is not None,
+        "chosen": chosen_in(request.GET),
+        "may_operate": may_operate(request),
     }
     return render(request, "incidents/list.html", context)
 

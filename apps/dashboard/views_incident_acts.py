@@ -37,12 +37,9 @@ Doing = Callable[[IncidentInfo, Actor, int, QueryDict], list[IncidentChange]]
 def act(request: HttpRequest, number: int, what: str) -> HttpResponse:
     """Does one of ACTS and goes back to where the button was."""
     found = incident_of(number)
-    doing, done = ACTS[what]
     try:
-        with transaction.atomic():
-            moment = now_ns()
-            alerts.plan(doing(found, actor(request), moment, request.POST), moment)
-        messages.success(request, done.format(found.label), extra_tags="ok")
+        done(what, found, actor(request), request.POST)
+        messages.success(request, ACTS[what][1].format(found.label), extra_tags="ok")
     except AppError as error:
         messages.error(request, str(error), extra_tags="warn")
     live.publish(runs.run_by_id(found.run_id).key, step=None, what=["incidents"])
@@ -50,6 +47,18 @@ def act(request: HttpRequest, number: int, what: str) -> HttpResponse:
     if not url_has_allowed_host_and_scheme(target, allowed_hosts=None):
         target = reverse("incident", args=[number])
     return HttpResponseRedirect(target)
+
+
+def done(what: str, found: IncidentInfo, who: Actor, form: QueryDict) -> bool:
+    """Does one of ACTS with the messages that follow, or nothing of it; False if it was so already.
+
+    AppError says why it cannot be.
+    """
+    with transaction.atomic():
+        moment = now_ns()
+        changes = ACTS[what][0](found, who, moment, form)
+        alerts.plan(changes, moment)
+    return bool(changes)
 
 
 def _acknowledge(

@@ -62,8 +62,8 @@ def head(request: HttpRequest, key: str) -> HttpResponse:
 
 @require_safe
 def side(request: HttpRequest, key: str) -> HttpResponse:
-    """The right column alone, for live updates."""
-    return render(request, "runs/_side.html", _beside(request, key))
+    """What stands beside the charts alone, for live updates."""
+    return render(request, "runs/_sides.html", _beside(request, key))
 
 
 @require_safe

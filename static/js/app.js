@@ -58,12 +58,16 @@ document.addEventListener("keydown", (event) => {
   menu.querySelector("summary").focus();
 });
 
-/* -- rows of tabs and choices that are too long show the one that is chosen */
+/* -- rows of tabs and choices that are too long show the one that is chosen, and all of the one that has the focus */
 
 for (const row of all(".tabs, .seg, .sections")) {
   const chosen = row.querySelector("[aria-current='page'], [aria-current='true']");
   if (chosen) row.scrollLeft = chosen.offsetLeft - row.offsetLeft - (row.clientWidth - chosen.offsetWidth) / 2;
 }
+
+document.addEventListener("focusin", (event) => {
+  if (event.target.closest(".tabs, .seg")) event.target.scrollIntoView({ block: "nearest", inline: "nearest" });
+});
 
 /* -- tables that scroll sideways are reached by Tab, and then scrolled by the arrow keys */
 

@@ -31,6 +31,7 @@ const plotly = new Promise((done) => {
   for (const event of ["load", "error"]) document.querySelector("script[data-plotly]").addEventListener(event, done, { once: true });
 });
 
+const phone = matchMedia("(max-width: 700px)");
 const nextTask = () => new Promise((done) => setTimeout(done));
 
 /** Whether both hold the very same charts. */
@@ -59,8 +60,16 @@ class Deck {
     this.layers = new Layers(this);
     this.crosshair = new Crosshair(this);
     this.age = new Age(this);
+    this.placeEvents();
     this.listen();
     this.load();
+  }
+
+  /** On a phone the events are right below the loss; moved, so that focus goes as the eye does. */
+  placeEvents() {
+    const events = this.part(".lanes").closest(".row");
+    if (phone.matches) this.part("[data-chart=loss]").after(events);
+    else this.part("[data-heatmap]").before(events);
   }
 
   part(selector) { return this.root.querySelector(selector); }
@@ -68,6 +77,7 @@ class Deck {
   listen() {
     document.body.addEventListener("live", (event) => { if (event.detail.what.some((w) => w !== "ingest")) this.later(); });
     document.addEventListener("lg:theme", () => this.render());
+    phone.addEventListener("change", () => this.placeEvents());
     document.addEventListener("lg:zone", () => { this.address(); this.render(); });
     document.addEventListener("lg:key", (event) => this.key(event.detail));
     document.addEventListener("visibilitychange", () => { if (!document.hidden && this.missed) this.later(); });

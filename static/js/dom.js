@@ -40,6 +40,7 @@ let probe;
 export function colour(css) {
   if (!probe) {
     probe = el("span", { hidden: "" });
+    probe.style.forcedColorAdjust = "none"; // what a canvas says by colour it says where colours are forced, too
     document.body.append(probe);
   }
   probe.style.color = css;

@@ -81,6 +81,9 @@ ROLES = {
         POST /incidents/<int:number>/resolve/
         POST /incidents/<int:number>/silence/
         POST /incidents/<int:number>/unsilence/
+        POST /incidents/chosen/acknowledge/
+        POST /incidents/chosen/silence/
+        POST /incidents/chosen/unsilence/
         POST /ingest/labels/
         POST /links/
         POST /nodes/<named:name>/state/

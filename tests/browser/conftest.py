@@ -36,9 +36,12 @@ def pytest_collection_modifyitems(items):
         items[at] = item
 
 
+FITS = "() => document.documentElement.scrollWidth <= innerWidth"
+
+
 def fits(page: object) -> bool:
     """Whether nothing is wider than the screen."""
-    return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
+    return bool(page.evaluate(FITS))
 
 
 @pytest.fixture(scope="package")
@@ -60,7 +63,11 @@ def site(chromium, tmp_path_factory):
     """Lastgood as processes: servers, web, events, writer; one person who may operate."""
     running = Stack(tmp_path_factory.mktemp("browser"))
     port = free_port()
-    running.env["EVENTS_URL"] = f"http://127.0.0.1:{port}/events"
+    running.env |= {
+        "EVENTS_URL": f"http://127.0.0.1:{port}/events",
+        "CHECKPOINT_ROOTS": str(running.home),
+        "EVALUATION_PROGRAMS": "/bin/true",
+    }
     try:
         running.start_web()
         running.start_writer()

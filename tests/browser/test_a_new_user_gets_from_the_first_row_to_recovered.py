@@ -4,6 +4,7 @@ recovered. The data comes in by the doors of a training, and every page follows 
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.axe import found_by_axe
 from tests.browser.conftest import LIVE, PASSWORD, PHONE, fits
 from tests.browser.training import BREAKS_AT, Training
 
@@ -36,6 +37,7 @@ def sign_in(page):
 def token_of(page):
     """What the empty site says how to connect, with a token made on it."""
     expect(page.get_by_role("heading", name="No run has sent anything yet")).to_be_visible()
+    assert found_by_axe(page) == []
     page.get_by_role("button", name="Make a token").click()
     token = page.locator("#cmd-token").inner_text()
     page.wait_for_load_state()
@@ -43,6 +45,7 @@ def token_of(page):
     assert all(token in command for command in commands)
     assert f"export WANDB_API_KEY={token}" in commands[0]
     expect(page.get_by_text("Waiting for the first row")).to_be_visible()
+    assert found_by_axe(page) == []
     page.wait_for_selector(LIVE)
     return token
 

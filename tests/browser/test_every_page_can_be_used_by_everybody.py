@@ -1,26 +1,24 @@
-"""axe-core (WCAG 2.2 AA) on every page that `make screenshots` shows, in both themes."""
-
-from pathlib import Path
+"""axe-core (WCAG 2.2 AA) on every page, in both themes and on a phone, and on what opens there."""
 
 import pytest
+from django.template.loader import render_to_string
+from playwright.sync_api import TimeoutError as TooLate
 
-from tests.browser.conftest import Page
-from workers.demo.pictures import PAGES
+from tests.browser import pages
+from tests.browser.axe import found_by_axe
+from tests.browser.conftest import FITS, Page
 
-AXE = Path(__file__).parents[1] / "vendor" / "axe-core-4.14.1" / "axe.min.js"
-RULES = [
-    "wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa", "best-practice",
-]  # fmt: skip
 COLOURS = ["color-contrast", "link-in-text-block"]
 """What another theme can change."""
-_FAULTS = """async ([type, values]) => {
-  const { violations } = await axe.run(document, {
-    runOnly: { type, values }, resultTypes: ["violations"], preload: false,
-  });
-  return violations.flatMap(({ id, impact, nodes }) => nodes.map(
-    ({ target, any, all, none }) => `${id} (${impact}) at ${target}: `
-      + [...any, ...all, ...none].map((one) => one.message).join("; ")));
-}"""
+SHAPES = [
+    "target-size", "button-name", "link-name", "label", "select-name", "aria-hidden-focus",
+    "scrollable-region-focusable",
+]  # fmt: skip
+"""What another width can change."""
+DESK, PHONE = {"width": 1280, "height": 720}, {"width": 360, "height": 780}
+_WIDE = """() => [...document.querySelectorAll("body *")]
+  .filter((one) => one.getBoundingClientRect().right > innerWidth)
+  .map((one) => `wider than the screen: ${one.outerHTML.slice(0, 100)}`).slice(0, 9)"""
 _THEME = """(theme) => {
   document.documentElement.dataset.theme = theme;
   document.dispatchEvent(new CustomEvent("lg:theme"));
@@ -28,42 +26,82 @@ _THEME = """(theme) => {
 
 
 @pytest.fixture(scope="module")
-def shown(site, exploded):
+def tab(chromium, site, session):
+    """One tab for all pages."""
+    context = chromium.new_context(
+        base_url=site.url, storage_state=session, color_scheme="light", reduced_motion="reduce",
+        viewport=DESK,
+    )  # fmt: skip
+    yield Page(context)
+    context.close()
+
+
+@pytest.fixture(scope="module")
+def shown(site, exploded, tab):
     """What stands for the placeholders of the addresses."""
     run = site.get("runs/lrbump")
+    cookies = {one["name"]: one["value"] for one in tab.context.cookies()}
     return {
         "run": "lrbump",
         "project": run["project"] or "-",
         "host": site.get("nodes")["items"][0]["name"],
         "incident": f"/incidents/{exploded['id']}/",
+        **pages.make(site, tab.context.request, cookies["lastgood_csrf"]),
     }
 
 
-@pytest.fixture(scope="module")
-def tab(chromium, site, session):
-    """One tab for all pages."""
-    context = chromium.new_context(
-        base_url=site.url, storage_state=session, color_scheme="light", reduced_motion="reduce"
-    )
-    yield Page(context)
-    context.close()
+def in_state(page, reach, part):
+    """What it finds in a part of the page once that is there."""
+    reach(page)
+    page.locator(part).first.wait_for()
+    return found_by_axe(page, part=part)
 
 
-def faults(page, kind, values):
-    """What axe-core finds on the page that is shown."""
-    return page.evaluate(_FAULTS, [kind, values])
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_axe_finds_no_fault_on(name, tab, shown):
+def faults(tab):
+    """What is wrong with what is shown: on a desk, in the dark, on a phone, in the console."""
     page = tab.page
-    tab.complaints.clear()
-    answer = page.goto(PAGES[name].format(**shown))
-    assert answer.status == 200
-    if page.locator("[data-deck]").count():
-        page.wait_for_selector("[data-drawn]")
-    page.evaluate(AXE.read_text())
-    found = faults(page, "tag", RULES)
+    found = list(found_by_axe(page))
     page.evaluate(_THEME, "dark")
-    found += [f"dark: {fault}" for fault in faults(page, "rule", COLOURS)]
-    assert [*found, *tab.complaints] == []
+    found += [f"dark: {fault}" for fault in found_by_axe(page, *COLOURS)]
+    page.set_viewport_size(PHONE)
+    found += [f"phone: {fault}" for fault in found_by_axe(page, *SHAPES)]
+    found += _too_wide(page)
+    page.set_viewport_size(DESK)
+    return [*found, *tab.complaints]
+
+
+def _too_wide(page):
+    """Charts are drawn anew a moment after the screen has another width."""
+    try:
+        page.wait_for_function(FITS, timeout=15_000)
+    except TooLate:
+        return [f"phone: {one}" for one in page.evaluate(_WIDE)]
+    return []
+
+
+def open_page(tab, address, status=200):
+    tab.complaints.clear()
+    answer = tab.page.goto(address)
+    assert answer.status == status
+    if tab.page.locator("[data-deck]").count():
+        tab.page.wait_for_selector("[data-drawn]")
+    if status != 200:
+        tab.complaints.clear()  # the browser's own line about the status
+
+
+@pytest.mark.parametrize("name", pages.ADDRESSES)
+def test_axe_finds_no_fault_on(name, tab, shown):
+    open_page(tab, pages.ADDRESSES[name].format(**shown), pages.NOT_FOUND.get(name, 200))
+    found = faults(tab)
+    for reach, part in pages.STATES.get(name, ()):
+        found += [f"{part}: {fault}" for fault in in_state(tab.page, reach, part)]
+    assert found == []
+
+
+@pytest.mark.parametrize("template", pages.PLAIN)
+def test_axe_finds_no_fault_on_the_plain_page(template, tab):
+    html = render_to_string(template, pages.PLAIN[template])
+    tab.page.route("**/plain", lambda route: route.fulfill(body=html, content_type="text/html"))
+    open_page(tab, "/plain")
+    tab.page.unroute("**/plain")
+    assert faults(tab) == []

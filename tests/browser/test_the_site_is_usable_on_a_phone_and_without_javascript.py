@@ -1,22 +1,9 @@
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PHONE, fits
 
 PLAIN = {"java_script_enabled": False}
 TOP = "(selector) => document.querySelector(selector).getBoundingClientRect().top"
-
-
-@pytest.mark.parametrize(
-    "path",
-    ["/", "/incidents/", "/incidents/{id}/", "/runs/lrbump/", "/runs/lrbump/rollback/",
-     "/runs/lrbump/logs/", "/runs/lrbump/checkpoints/", "/ingest/", "/audit/", "/connect/",
-     "/help/", "/search/"],
-)  # fmt: skip
-def test_nothing_is_wider_than_a_phone(visit, exploded, path):
-    page = visit(**PHONE).page
-    page.goto(path.format(id=exploded["id"]))
-    assert fits(page)
 
 
 def test_on_a_phone_the_decision_comes_before_the_charts(visit, exploded):

@@ -11,6 +11,7 @@ from apps.logs import store
 from apps.logs.domain.reading.parsing import parse_segment
 from apps.logs.domain.reading.segments import SegmentMeta
 from apps.logs.store.faultclasses import add_unread
+from apps.logs.store.reclassing import ask_reclassing
 from apps.runs import store as runs
 from apps.runs.records import Progress
 from tests.own_classes import own
@@ -212,7 +213,7 @@ def test_more_trials_than_there_are_places_are_told_to_wait(send):
 
 
 def test_it_is_said_how_many_stored_lines_have_the_classes(operator, ask, run):
-    store.reclassing.ask_reclassing(run, 0, "3.1", 0)
+    ask_reclassing(run, 0, "3.1", 0)
     assert "boom, attempt 0</a>: not begun" in operator.get(PAGE).content.decode()
     assert ask(API).json()["reclassing"] == [
         {"run": "boom", "attempt": 0, "done": 0, "total": None}

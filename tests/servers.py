@@ -12,6 +12,7 @@ import fcntl
 import gc
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -39,6 +40,10 @@ for _name in ("DATABASE_URL", "REDIS_URL", "PUBLIC_URL", "EVENTS_URL", "EMAIL_UR
 # torch 10 s), and each worker of pytest rewrites every test file anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# What a shell starts in the background ignores SIGINT, and so would all that tests interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Each new client of httpx reads all authorities that there are, 30 ms of CPU; agents and tests make
 # thousands. No test talks to the outside: one authority is enough, for the processes of tests too.

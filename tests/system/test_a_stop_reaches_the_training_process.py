@@ -14,11 +14,12 @@ import time, wandb
 run = wandb.init(project="stops", id="{run}",
                  settings=wandb.Settings({settings}))
 step = 0
-while step < 900:
+while True:
     run.log({{"loss": float(step)}})
     step += 1
     time.sleep(0.1)
 """
+"""Trains until it is interrupted: on a busy machine others take minutes to start."""
 SHARED = 'mode="shared"'
 PATIENCE_S = 90.0
 

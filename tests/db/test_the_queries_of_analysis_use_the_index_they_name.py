@@ -157,7 +157,7 @@ CASES = [
     (alerts.deliveries, (5,), ["ix_notification_newest"]),
     (log_store.page, (AlertLog(limit=5),), ["ix_notification_newest"]),
     (log_store.page, (AlertLog(incident=(7, 7_001)),), ["alerts_notification_pkey"]),
-    (blames.blamed, ("node-7", 9_999), ["ix_blame_node", "ix_incident_id"]),
+    (blames.blamed, ("node-7", (9_999, 1)), ["ix_blame_node", "ix_incident_id"]),
     (blames.blamed_lately, (["node-7"], 0), ["ix_blame_node", "ix_incident_id"]),
     (blames.scored, (["node-7"],), ["ix_blame_node"]),
     (blames.still_suspected, (["node-7"], 0.4, 0), ["ix_blame_node"]),

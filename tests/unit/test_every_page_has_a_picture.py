@@ -24,7 +24,8 @@ FORMS = {
     "checkpoint_mark", "suite_remove", "evaluation_cancel", "retention_keep", "retention_again",
     "planned_remove", "stop_cancel", "hand_over", "hand_over_again", "order_cancel",
     "order_approve", "member_change", "member_link", "member_active", "member_tokens",
-    "member_unlink", "token_revoke", "run_own", "board_view",
+    "member_unlink", "token_revoke", "run_own", "board_view", "chosen_acknowledge",
+    "chosen_silence", "chosen_unsilence",
 }  # fmt: skip
 """Addresses that change something and show nothing."""
 

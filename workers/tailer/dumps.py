@@ -146,9 +146,14 @@ class Dumps:
             return 0
         if problem:
             log.warning("%s %s", dump.path, problem)
-        dump.done, dump.problem = stamp, problem
-        digest = hashlib.sha256(data or b"").hexdigest()
-        if data is None or digest == dump.sent:
+        made = 0 if data is None else self._keep(dump, stamp, data, attempt)
+        dump.done, dump.problem = stamp, problem  # last: what cannot be kept now is taken again
+        return made
+
+    def _keep(self, dump: _Dump, stamp: _Stamp, data: bytes, attempt: int | None) -> int:
+        """Puts a dump into the spool, unless it is what was sent last; how many batches."""
+        digest = hashlib.sha256(data).hexdigest()
+        if digest == dump.sent:
             return 0
         said = {"rank": dump.rank} | ({} if attempt is None else {"attempt": attempt})
         content = Content(ENDPOINT, {}, [data], 0, urlencode(said))

@@ -1,5 +1,6 @@
 """workers.tailer.dumps: files that PyTorch writes at TORCH_NCCL_DEBUG_INFO_TEMP_FILE"""
 
+import errno
 import os
 
 import pytest
@@ -8,7 +9,8 @@ from apps.core.errors import AppError
 from apps.logs.domain.triage.flight_dump import MAX_DUMP_BYTES
 from tests.agents import Running, append, config, lines, log_path, send_once, wait_until
 from tests.flight_samples import as_json, collective, dump, pickled
-from workers.tailer.dumps import template_of
+from workers.tailer.dumps import ENDPOINT, template_of
+from workers.tailer.spool import Spool
 
 STAMP_S = 1_795_981_560
 """Some seconds before the first of tests.agents.lines."""
@@ -84,6 +86,22 @@ def test_a_rank_that_dumps_again_is_sent_again(server, tmp_path, settings):
     put(tmp_path, body=newer, at_s=STAMP_S + 200)
     send_once(settings)
     assert server.dumps[1:] == [("r", "rank=3&attempt=1", newer)]
+
+
+def test_a_full_disk_loses_no_dump(server, tmp_path, settings, monkeypatch):
+    append(log_path(tmp_path), lines(0, 3))
+    put(tmp_path)
+    add, full = Spool.add, ["once"]
+
+    def failing(spool, batch):
+        if batch.endpoint == ENDPOINT and full:
+            raise OSError(errno.ENOSPC, full.pop())
+        add(spool, batch)
+
+    monkeypatch.setattr(Spool, "add", failing)
+    with Running(settings):
+        wait_until(lambda: server.dumps)
+    assert server.dumps == [("r", "rank=3&attempt=0", DUMP)]
 
 
 def test_what_an_earlier_job_left_is_not_sent(server, tmp_path, settings):

@@ -134,7 +134,15 @@ def test_the_exact_optimum_solves_its_equation(pause_s, mtbf_s):
 
 
 def test_saves_that_cost_nothing_may_be_as_frequent_as_one_likes():
-    assert advise(Costs(0.0, 3_600)).best_s == 0.0
+    free = Costs(0.0, 3_600, restart_s=360)
+    assert advise(free).best_s == 0.0
+    assert advise(free).goodput == pytest.approx(math.exp(-0.1))
+    assert goodput(1e-3, free) == pytest.approx(advise(free).goodput)
+
+
+@pytest.mark.parametrize(("interval_s", "pause_s"), [(5e-324, 0.0), (5e-324, 5e-324), (0.0, 1.0)])
+def test_intervals_below_what_a_float_tells_apart_have_a_goodput(interval_s, pause_s):
+    assert 0 <= goodput(interval_s, Costs(pause_s, 86_400.0)) <= 1
 
 
 @pytest.mark.parametrize("wrong", [(-1, 10), (1, 0), (math.nan, 10), (1, math.inf)])

@@ -17,6 +17,8 @@ MAX_EXPONENT: Final = 700.0
 """Beyond it `exp` overflows; a save that takes 700 MTBF never succeeds."""
 _ROUNDS: Final = 60
 _TINY: Final = 1e-13
+_NOTHING: Final = 1e-16
+"""So far below the MTBF expm1(x) is x."""
 _HOPELESS: Final = 30.0
 """With a pause of so many MTBFs the optimum is one MTBF, to all digits of a float."""
 _LLAMA3_GPU_HOURS: Final = 54 * 24 * 16_384 / 419
@@ -93,12 +95,15 @@ def goodput(interval_s: float, costs: Costs) -> float:
     is written in the background, the last one is lost with probability 1 - e^(-P/M); the usual
     first-order formula leaves out that it may take several and is 0.2 to 0.8 points higher.
     An interval below the time to persist is as good as that time: saves would overtake each other.
+    Saves that cost nothing leave the restarts alone to pay for, however short the interval.
     """
     tau = max(interval_s, costs.persist_s)
     cycle = (tau + costs.pause_s) / costs.mtbf_s
     around = (costs.restart_s + costs.persist_s) / costs.mtbf_s
-    if tau <= 0 or cycle + around > MAX_EXPONENT:
+    if cycle + around > MAX_EXPONENT:
         return 0.0
+    if cycle <= _NOTHING:
+        return math.exp(-around) * (tau / (tau + costs.pause_s) if costs.pause_s else 1.0)
     return tau / (costs.mtbf_s * math.exp(around) * math.expm1(cycle))
 
 

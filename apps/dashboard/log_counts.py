@@ -21,10 +21,22 @@ class Count:
 
 
 _ALWAYS: tuple[_Row, ...] = (
-    (("lines",), "lines", "stored of this run, all attempts", ""),
+    (
+        ("lines",),
+        "lines in all",
+        "stored of this run: of all attempts, repeats of rank files by consoles and W&B among "
+        "them, which lists, patterns and files of one attempt leave out",
+        "",
+    ),
     (("bad_lines", "dropped_lines"), "dropped", "could not be read, or were not kept", "warn"),
     (("gaps",), "gaps", "stretches of files that never came", "warn"),
-    (("late_lines",), "late", "came long after younger lines; they stand where they belong", ""),
+    (
+        ("late_lines",),
+        "late",
+        "more than 10 s older than lines that came before them, as from a host that catches up or "
+        "a replay faster than time; they stand where they belong",
+        "",
+    ),
 )
 _IF_ANY: tuple[_Row, ...] = (
     (("repeated_lines",), "repeated", "came again and were stored once", ""),

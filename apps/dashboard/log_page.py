@@ -59,6 +59,11 @@ class Question:
         return replace(replace(self.parts, attempt=None).into(base), **changes)
 
     @property
+    def by_steps(self) -> bool:
+        """Whether steps are asked for: lines that name none are then found by their minutes."""
+        return self.parts.from_step is not None or self.parts.to_step is not None
+
+    @property
     def from_text(self) -> str:
         """Where the range begins, as its field shows it."""
         return moment(self.ask.from_ns)
@@ -77,6 +82,7 @@ class Question:
             "from": self.from_text,
             "to": self.to_text,
             "order": self.ask.order,
+            "by_steps": self.by_steps,
             "controls": self.controls(),
             "fault": self.fault,
         }

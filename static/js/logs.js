@@ -54,6 +54,7 @@ function progress() {
   const parts = [`${number(rows.size)} line${rows.size === 1 ? "" : "s"} shown`];
   if (total) parts.push(`${page.searching ? "searching, " : "searched "}${number(Math.min(searched, total))} of ${number(total)} chunks`);
   if (partial) parts.push("partial: the search took too long or was stopped");
+  if (page.asked.by_steps) parts.push("those of the same minutes that name no step too");
   if (follow.late) parts.push(`${number(follow.late)} came late`);
   say(parts.join(" · "));
   find("[data-go-on]").hidden = !partial || page.searching;

@@ -1,5 +1,6 @@
 """Clocks that are apart and lines that were deleted, on the logs page and by API."""
 
+import orjson
 import pytest
 
 from apps.core.clock import now_ns
@@ -52,6 +53,24 @@ def test_what_retention_deleted_is_said_where_lines_are_read(operator, run):
     text = operator.get("/runs/boat/logs/").content.decode()
     assert "were deleted by retention (60 lines" in text
     assert "2026-11-29 12:00:21 UTC" in text
+
+
+@pytest.mark.parametrize(
+    ("query", "said"), [("step:5", True), ("step:5-", True), ("rank:0", False), ("", False)]
+)
+def test_lines_without_a_step_that_a_step_finds_are_said(operator, run, query, said):
+    text = operator.get("/runs/boat/logs/", {"q": query}).content.decode()
+    assert ("those of the same minutes that name no step too" in text) is said
+    (first, *_) = operator.get("/runs/boat/logs/lines", {"q": query}).streaming_content
+    assert orjson.loads(first.splitlines()[0])["said"]["by_steps"] is said
+
+
+def test_what_numbers_of_lines_count_is_said_beside_them(operator, run):
+    lines = operator.get("/runs/boat/logs/").content.decode()
+    assert "of all attempts, repeats of rank files by consoles and W&amp;B among them" in lines
+    assert "more than 10 s older than lines that came before them" in lines
+    patterns = operator.get("/runs/boat/logs/patterns/").content.decode()
+    assert "of 60 lines of attempt 0, without what consoles repeat" in patterns
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,17 @@ def test_what_every_rank_prints_is_said_once():
     assert [(one.speech, one.at_ns) for one in said(lines)] == [(Speech.COMMITTED, 0)]
 
 
+def test_what_is_saved_and_deleted_twice_is_said_twice_whatever_names_the_place():
+    saved, deleted = "checkpoint for step 5 saved", "Checkpointer deleted /fs/step-5 in 1.2 s"
+    found = said(enumerate([saved, deleted, deleted, saved, saved, deleted]))
+    assert [(one.speech, one.at_ns) for one in found] == [
+        (Speech.COMMITTED, 0),
+        (Speech.DELETED, 1),
+        (Speech.COMMITTED, 3),
+        (Speech.DELETED, 5),
+    ]
+
+
 @given(
     st.lists(
         st.sampled_from([line.marker for line in LINES]) | st.text(max_size=20) | st.just("9"),

@@ -7,6 +7,7 @@ path that does; the end of a load may name neither.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -144,16 +145,16 @@ def said(lines: Iterable[tuple[int, str]]) -> list[Said]:
 def once(speeches: Iterable[Said]) -> list[Said]:
     """Without what an earlier one says too. What was deleted can be saved and deleted again."""
     found: list[Said] = []
-    heard: set[tuple[Speech, int | None, str | None]] = set()
+    heard: defaultdict[int | None, set[tuple[Speech, str | None]]] = defaultdict(set)
     for one in speeches:
-        key = (one.speech, one.step, one.path)
-        if key in heard:
+        of_step, key = heard[one.step], (one.speech, one.path)
+        if key in of_step:
             continue
         if one.speech is Speech.DELETED:
-            heard = {other for other in heard if other[1] != one.step}
-        elif one.speech in SAVES:
-            heard.discard((Speech.DELETED, one.step, one.path))
-        heard.add(key)
+            of_step.clear()
+        elif one.speech in SAVES:  # a save may name no path, or the same one otherwise
+            of_step -= {other for other in of_step if other[0] is Speech.DELETED}
+        of_step.add(key)
         found.append(one)
     return found
 

@@ -111,11 +111,13 @@ def save_reclassing(work: Work) -> None:
 
 def end_reclassing(work: Work) -> None:
     """All lines of an attempt have the classes: its verdict is to be judged again."""
-    Reclassing.objects.filter(run_id=work.run_id, attempt=work.attempt).delete()
+    # In this order: who judges holds the verdict and may ask for the next version meanwhile, which
+    # waits for a row that is being deleted.
     execute(
         "UPDATE logs_triage SET dirty = true WHERE run_id = %s AND attempt = %s",
         [work.run_id, work.attempt],
     )
+    Reclassing.objects.filter(run_id=work.run_id, attempt=work.attempt).delete()
 
 
 def reclassings(project: str, limit: int) -> list[tuple[str, int, int, int | None]]:

@@ -33,7 +33,8 @@ class OidcProvider:
     """Lets `person` through at once, whoever asks.
 
     changed: what a test changes in the ID token before it is signed. signed: how it is signed.
-    userinfo: what its endpoint says, beside the subject. away: paths that answer 500.
+    userinfo: what its endpoint says, beside the subject. away: paths that answer 500. odd: path ->
+    (content type or none, body), where that is not what it should be.
     """
 
     url: str = ""
@@ -43,6 +44,7 @@ class OidcProvider:
     userinfo: dict[str, Any] | None = None
     about: dict[str, Any] = field(default_factory=dict)
     away: set[str] = field(default_factory=set)
+    odd: dict[str, tuple[str, bytes]] = field(default_factory=dict)
     codes: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def authorize(self, asked: dict[str, str]) -> str:
@@ -123,9 +125,10 @@ class _Handler(BaseHTTPRequestHandler):
         return {"sub": self.state.person.get("sub", "1"), **(self.state.userinfo or {})}
 
     def _json(self, status: int, value: dict[str, Any]) -> None:
-        if urlsplit(self.path).path in self.state.away:
-            status = 500
-        self._send(status, json.dumps(value).encode(), Content_Type="application/json")
+        path = urlsplit(self.path).path
+        kind, body = self.state.odd.get(path, ("application/json", json.dumps(value).encode()))
+        typed = {"Content_Type": kind} if kind else {}
+        self._send(500 if path in self.state.away else status, body, **typed)
 
     def _send(self, status: int, body: bytes, **headers: str) -> None:
         self.send_response(status)

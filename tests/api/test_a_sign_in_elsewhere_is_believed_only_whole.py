@@ -133,6 +133,25 @@ def test_a_provider_that_fails_on_the_way_back(client, trip, away):
     assert nobody(client) and len(refusals()) == 1
 
 
+@pytest.mark.parametrize(
+    ("path", "kind", "body"),
+    [
+        ("/token", "", b'{"access_token": "a", "id_token": "b"}'),
+        ("/token", "application/json", b'["access_token"]'),
+        ("/token", "application/json", b"7"),
+        ("/keys", "application/json", b'{"keys": 7}'),
+        ("/keys", "application/json", b'{"keys": [7]}'),
+        ("/keys", "application/json", b'{"keys": [{"kty": "RSA", "kid": "one", "n": 7, "e": ""}]}'),
+        ("/keys", "application/json", b"[]"),
+    ],
+)
+def test_a_provider_that_answers_otherwise_than_agreed(client, trip, path, kind, body):
+    trip.provider.odd = {path: (kind, body)}
+    answer = trip()
+    assert (answer.status_code, "does not fit" in said(answer)) == (502, True)
+    assert nobody(client) and len(refusals()) == 1
+
+
 def test_a_provider_that_is_away_is_said_so_and_the_page_is_kept(client, trip, settings):
     settings.OIDC = replace(settings.OIDC, issuer="http://127.0.0.1:9")
     answer = client.post("/login/oidc/", {"next": "/incidents/7/"})

@@ -159,12 +159,7 @@ def _claims(
         said = request.GET.get("error", "")
         raise Lost(Cause.REFUSED if said == "access_denied" else Cause.MISFIT, _code(said))
     adapter = walker.get_oauth2_adapter(request)
-    answer = adapter.get_access_token_data(
-        request,
-        walker.app,
-        adapter.get_client(request, walker.app),
-        pkce_code_verifier=state["pkce_code_verifier"],
-    )
+    answer = _exchanged(request, adapter, walker.app, state["pkce_code_verifier"])
     about = adapter.openid_config
     expected = tokens.Expected(about["issuer"], provider.client_id, state["data"]["nonce"])
     keys = _fetched(about["jwks_uri"])
@@ -176,6 +171,20 @@ def _claims(
     if more.get("sub") != claims["sub"]:
         raise Lost(Cause.MISFIT, "userinfo is about somebody else")
     return joined(claims, more)
+
+
+def _exchanged(
+    request: HttpRequest, adapter: _Adapter, app: SocialApp, verifier: str
+) -> dict[str, Any]:
+    """The tokens for the code."""
+    client = adapter.get_client(request, app)
+    try:
+        answer = adapter.get_access_token_data(request, app, client, pkce_code_verifier=verifier)
+    except (KeyError, TypeError) as error:  # allauth looks at neither content type nor form
+        raise Lost(Cause.MISFIT, "the token endpoint did not answer with JSON") from error
+    if not isinstance(answer, dict):
+        raise Lost(Cause.MISFIT, "the tokens are not a JSON object")
+    return answer
 
 
 def _fetched(address: str, headers: Mapping[str, str] | None = None) -> dict[str, Any]:

@@ -7,12 +7,6 @@ from django.db.models import Exists, OuterRef
 
 from apps.accounts.domain.arrival import Known
 from apps.accounts.models import Identity
-from apps.core.sql import query
-
-
-def hold() -> None:
-    """Nobody else is linked or made until the transaction ends."""
-    query("SELECT pg_advisory_xact_lock(hashtext('accounts.identities'))")
 
 
 def linked(issuer: str, subject: str) -> Known | None:

@@ -42,8 +42,8 @@ def user(user_id: int) -> User:
 
 
 def one_at_a_time() -> None:
-    """Holds off everybody else who adds people until the transaction ends: names that differ in
-    case are one name here, and two to the table."""
+    """Holds off everybody else who adds or links people until the transaction ends: names that
+    differ in case are one name here, and two to the table. Before any row is held."""
     sql.one_at_a_time("accounts.people")
 
 

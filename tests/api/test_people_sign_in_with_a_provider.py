@@ -41,6 +41,7 @@ def test_the_first_time_a_person_is_found_by_the_verified_mail_address(client, t
     assert arrived(client) == ada
     (linked,) = trail("identity.linked")
     assert linked.object == "user ada" and linked.after["subject"] == "1"
+    assert (linked.actor, linked.address) == ("system:lastgood", "127.0.0.1")
     (login,) = trail("login.by_provider")
     assert (login.actor, login.address) == ("user:ada", "127.0.0.1")
 
@@ -99,6 +100,7 @@ def test_somebody_unknown_becomes_a_person_where_that_is_allowed(client, trip):
     assert role(user) is Role.OPERATOR and not user.has_usable_password()
     (added,) = trail("person.added")
     assert added.after == {"role": "operator", "by": "Okta"}
+    assert added.address == "127.0.0.1"
 
 
 def test_a_new_person_gets_no_address_that_is_not_verified(client, trip):
@@ -111,6 +113,8 @@ def test_a_new_person_gets_no_address_that_is_not_verified(client, trip):
     ("claims", "headline"),
     [
         ({"preferred_username": "Eve"}, "Somebody here has your name"),
+        ({"preferred_username": "\uff25ve"}, "Somebody here has your name"),
+        ({"preferred_username": "\u2474", "email": ""}, "You are not known here yet"),
         ({"preferred_username": "no name", "email": ""}, "You are not known here yet"),
     ],
 )
@@ -160,6 +164,7 @@ def test_a_role_goes_with_its_group_and_both_ways_are_audited(client, trip):
     changes = [(row.before["role"], row.after["role"]) for row in trail("person.changed")]
     assert changes == [("viewer", "operator"), ("operator", "viewer")]
     assert trail("person.changed")[0].reason == "groups of Okta"
+    assert {row.address for row in trail("person.changed")} == {"127.0.0.1"}
 
 
 @pytest.mark.parametrize("groups", [[], None, ["*"], [7], {"leads": True}, "LEADS", "\ud800"])
@@ -176,6 +181,7 @@ def test_the_last_administrator_stays_one(client, trip):
     assert role(ada) is Role.ADMIN and arrived(client) == ada
     (kept,) = trail("person.kept")
     assert kept.reason == "groups of Okta: the last administrator"
+    assert kept.address == "127.0.0.1"
 
 
 def test_without_groups_in_the_settings_a_role_is_lastgoods_to_give(trip):

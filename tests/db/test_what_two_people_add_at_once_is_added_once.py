@@ -1,13 +1,18 @@
 """People, launchers of a project and pins, added by two at the same moment: words, not a fault."""
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import transaction
 
-from apps.accounts import people, services
+from apps.accounts import people, people_store, services
+from apps.accounts.domain.arrival import Claims, Provider
+from apps.accounts.oidc.arriving import arrive
 from apps.accounts.records import SYSTEM, Role
 from apps.core.errors import Conflict
+from apps.core.sql import query
 from apps.metrics.models import Pin
 from apps.metrics.store import pins
 from apps.rollbacks.domain.handover import Kind
@@ -16,8 +21,10 @@ from apps.rollbacks.launchers.bindings import BindingAsked
 from apps.rollbacks.launchers.http import Access
 from apps.rollbacks.models import LauncherBinding
 from apps.runs import store as runs
+from tests.stack import until
 from tests.threads import at_once
 
+WAITING = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
@@ -33,6 +40,23 @@ def test_people_whose_names_differ_in_case(valkey):
 def test_the_first_administrator_of_two_links(valkey):
     assert at_once(services.login_link_secret, services.login_link_secret) == []
     assert User.objects.count() == 1
+
+
+def test_a_login_link_beside_somebody_whom_a_provider_brings():
+    """Whoever comes in waits for the link without holding the administrator whom it is for."""
+    root = people_store.add("root", "")
+    people_store.set_role(root, Role.ADMIN)
+    everybody = {Role.VIEWER: frozenset("*")}
+    provider = Provider("https://id.example.org", "", "", groups=everybody, creates=True)
+    come = partial(arrive, Claims("1", names=("ada",)), provider, "")
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            people_store.one_at_a_time()
+            coming = pool.submit(at_once, come)
+            until(lambda: bool(query(WAITING)), "it to wait")
+            services.link_for(root, actor=SYSTEM)
+        assert coming.result() == []
+    assert set(User.objects.values_list("username", flat=True)) == {"root", "ada"}
 
 
 def test_the_launcher_of_a_project_from_pages_of_two_runs():

@@ -7,7 +7,7 @@ from django.db import transaction
 
 from apps.accounts import identity_store, people, people_store
 from apps.accounts.domain.arrival import Claims, Denial, Denied, Provider, role_of, whom
-from apps.accounts.records import SYSTEM, Role
+from apps.accounts.records import SYSTEM, Actor, Role
 from apps.accounts.services import audit, note_login, note_refused_login
 
 
@@ -23,18 +23,18 @@ def arrive(claims: Claims, provider: Provider, address: str) -> User:
 
 
 def _arrived(claims: Claims, provider: Provider, address: str) -> User:
-    identity_store.hold()
+    people_store.one_at_a_time()
     admins = people_store.hold_admins()
-    user = _known(claims, provider)
+    lastgood, user = SYSTEM.at(address), _known(claims, provider)
     if user is not None and not user.is_active:
         raise Denied(Denial.SHUT_OUT)
     role = role_of(claims.groups, provider)
     if user is None:
-        user = _made(claims, provider, role or Role.VIEWER)
+        user = _made(claims, provider, role or Role.VIEWER, lastgood)
     elif role is not None:
-        _give(user, role, provider, admins)
+        _give(user, role, provider, admins, lastgood)
     if identity_store.link(user, provider.issuer, claims.subject):
-        audit(SYSTEM, "identity.linked", _named(user), after=_whose(claims, provider))
+        audit(lastgood, "identity.linked", _named(user), after=_whose(claims, provider))
     note_login(user, address, "provider")
     return user
 
@@ -47,35 +47,35 @@ def _known(claims: Claims, provider: Provider) -> User | None:
     return people_store.user(found.id) if found else None
 
 
-def _made(claims: Claims, provider: Provider, role: Role) -> User:
+def _made(claims: Claims, provider: Provider, role: Role, lastgood: Actor) -> User:
     if not provider.creates:
         raise Denied(Denial.UNKNOWN)
-    name = next(filter(people.is_name, claims.names), None)
+    names = map(User.normalize_username, claims.names)  # as they are stored
+    name = next(filter(people.is_name, names), None)
     if name is None:
         raise Denied(Denial.NO_NAME)
-    people_store.one_at_a_time()
     if people_store.is_taken(name):
         raise Denied(Denial.NAME_TAKEN)
     mails = claims.verified and people.is_email(claims.mail)
     user = people_store.add(name, claims.mail if mails else "")
     people_store.set_role(user, role)
     after = {"role": role.value, "by": provider.name}
-    audit(SYSTEM, "person.added", _named(user), after=after)
+    audit(lastgood, "person.added", _named(user), after=after)
     return user
 
 
-def _give(user: User, role: Role, provider: Provider, admins: int) -> None:
+def _give(user: User, role: Role, provider: Provider, admins: int, lastgood: Actor) -> None:
     """The role of the groups, unless nobody could administer afterwards."""
     was = people_store.role_of(user)
     if role is was:
         return
     reason = f"groups of {provider.name}"
     if was is Role.ADMIN and admins <= 1:
-        audit(SYSTEM, "person.kept", _named(user), reason=f"{reason}: the last administrator")
+        audit(lastgood, "person.kept", _named(user), reason=f"{reason}: the last administrator")
         return
     people_store.set_role(user, role)
     before, after = {"role": was.value}, {"role": role.value}
-    audit(SYSTEM, "person.changed", _named(user), before=before, after=after, reason=reason)
+    audit(lastgood, "person.changed", _named(user), before=before, after=after, reason=reason)
 
 
 @transaction.atomic
@@ -85,7 +85,7 @@ def _note_denied(claims: Claims, provider: Provider, address: str, denial: Denia
     admins = people_store.hold_admins()
     known = identity_store.linked(provider.issuer, claims.subject)
     if known and denial is Denial.NO_GROUP:
-        _give(people_store.user(known.id), Role.VIEWER, provider, admins)
+        _give(people_store.user(known.id), Role.VIEWER, provider, admins, SYSTEM.at(address))
     note_refused_login(address, denial.value, provider.name, **_whose(claims, provider))
 
 

@@ -41,8 +41,8 @@ class SessionLife:
 
 
 class LoginRequired:
-    """Sends strangers to the login page. A part of a page that htmx asks for is refused instead:
-    the login page would be put in its place."""
+    """Sends strangers to the login page. A part of a page that htmx or a script asks for is refused
+    instead: the login page would be put in its place, and a sign-in lead to that part."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -50,6 +50,7 @@ class LoginRequired:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if request.path.startswith((*OPEN, *CHECKED)) or request.user.is_authenticated:
             return self.get_response(request)
-        if "HX-Request" in request.headers:
+        data = request.headers.get("Accept", "").startswith("application/")
+        if data or "HX-Request" in request.headers:
             return HttpResponse("you are signed out", status=401)
         return redirect_to_login(request.get_full_path())

@@ -9,6 +9,7 @@ import { openTable } from "./deck_table.js";
 import { View } from "./deck_view.js";
 import { el, pixels } from "./dom.js";
 import { drawLanes, drawRuler, scale } from "./lanes.js";
+import { request, SIGNED_OUT } from "./live.js";
 import { timeOfDay } from "./time.js";
 
 const MIN_GAP_MS = 1000;
@@ -128,10 +129,10 @@ class Deck {
   /** The answer, null where it is on the screen already; throws what fetch throws. Only what is new is sent. */
   async get(part, signal) {
     const had = this.had[part];
-    const answer = await fetch(this.ask(part), { signal, credentials: "same-origin" });
+    const answer = await request(this.ask(part), { signal });
     this.age.reached(true);
     if (answer.status !== 200) {
-      this.say(`no new data: the server answered ${answer.status}`);
+      this.say(answer.status === 401 ? SIGNED_OUT : `no new data: the server answered ${answer.status}`);
       return null;
     }
     const delta = await answer.json();

@@ -38,6 +38,7 @@ export class Age {
   words() {
     const { heard } = this.deck.data;
     const upTo = heard ? `, data up to ${clock(heard.ms)}` : "";
+    if (contact() === "signed out") return `signed out${upTo}`;
     if (this.lost || contact() === "reconnecting") return `reconnecting${upTo}`;
     if (contact() === "paused") return `paused${upTo}`;
     if (!heard) return "";

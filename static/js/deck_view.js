@@ -1,5 +1,6 @@
 /* How the rows of the deck are shown: smoothing, clipping, log axes, lanes, other runs. */
 import { el, stored } from "./dom.js";
+import { request } from "./live.js";
 import { setZone, zone } from "./time.js";
 
 const SMOOTHS = ["", "0.6", "0.9", "0.98"];
@@ -50,7 +51,7 @@ export class View {
     this.asking = setTimeout(async () => {
       const url = new URL(field.dataset.series, location.href);
       url.searchParams.set("q", field.value);
-      const answer = await fetch(url, { credentials: "same-origin" });
+      const answer = await request(url);
       if (!answer.ok) return;
       const { names } = await answer.json();
       field.list.replaceChildren(...names.map((name) => el("option", { value: name })));

@@ -1,5 +1,6 @@
 /* Hosts x hosts: a cell a pair, up to 1,024 x 1,024, and its figures under the pointer or arrows. */
 import { colour } from "./dom.js";
+import { request } from "./live.js";
 
 const UNMEASURED = 65535;
 const [BAD, LOW] = [750, 850];
@@ -138,7 +139,7 @@ const canvas = document.querySelector("[data-links]");
 if (canvas) {
   const readout = document.querySelector("[data-links-readout]");
   try {
-    const answer = await fetch(canvas.dataset.links);
+    const answer = await request(canvas.dataset.links);
     if (!answer.ok) throw new Error(`status ${answer.status}`);
     new Links(canvas, readout, unpack(await answer.arrayBuffer())).draw();
   } catch (error) {

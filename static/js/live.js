@@ -1,4 +1,4 @@
-/* One EventSource a tab. It carries invalidations only; whoever shows data fetches it.
+/* One EventSource a tab. It carries invalidations only; whoever shows data fetches it, by request().
    Dispatches on <body>: "live" {detail: {run, step, what}}, "live-slow" for htmx, and "live-state"
    when contact() changes. A tab that nobody looks at dispatches nothing, and catches up once. */
 const POLL_MS = 5000;
@@ -7,6 +7,7 @@ const SOON_MS = 150;
 const HIDDEN_CLOSE_MS = 60000;
 const SILENT_MS = 40000; // the server says something every 15 s
 const LOOK_MS = 5000;
+export const SIGNED_OUT = "you are signed out: reload the page";
 
 const body = document.body;
 let source = null;
@@ -71,7 +72,7 @@ function stopPolling() {
 }
 
 function open() {
-  if (source || paused || over || !body.dataset.events) return;
+  if (source || paused || over || !body.dataset.events || !document.querySelector(".live")) return;
   const run = body.dataset.run;
   const url = new URL(body.dataset.events, location.href);
   if (run) url.searchParams.set("run", run);
@@ -128,6 +129,13 @@ function signedOut() {
   show("signed out");
 }
 
+/** fetch for what a script shows. An answer 401 ends what this tab hears and asks for by itself. */
+export async function request(url, { signal } = {}) {
+  const answer = await fetch(url, { signal, headers: { Accept: "application/*" } });
+  if (answer.status === 401) signedOut();
+  return answer;
+}
+
 export function setPaused(on) {
   if (over) return;
   paused = on;
@@ -169,4 +177,4 @@ if (document.querySelector(".live")) {
   setInterval(look, LOOK_MS);
 }
 window.addEventListener("pagehide", close);
-window.addEventListener("pageshow", (event) => { if (event.persisted && document.querySelector(".live")) open(); });
+window.addEventListener("pageshow", (event) => { if (event.persisted) open(); });

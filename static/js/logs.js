@@ -2,6 +2,7 @@
    that fields, links and pictures never disagree with what is searched. Works without this as pages
    of lines. */
 import { el, number, stored, store } from "./dom.js";
+import { request } from "./live.js";
 import { copyLink, openContext, toggle } from "./logs_detail.js";
 import { Follow } from "./logs_follow.js";
 import { Matrix, unpack } from "./logs_matrix.js";
@@ -237,7 +238,7 @@ async function overview() {
   const query = params({ buckets: String(BUCKETS), at: null });
   drawn = Date.now();
   try {
-    const [lines_over_time, answer] = await Promise.all([json(`${page.urls.pulse}?${query}`), fetch(`${page.urls.matrix}?${query}`)]);
+    const [lines_over_time, answer] = await Promise.all([json(`${page.urls.pulse}?${query}`), request(`${page.urls.matrix}?${query}`)]);
     find("[data-overview]").hidden = !lines_over_time.counts.flat().some(Boolean);
     pulse.show(lines_over_time);
     matrix.onsets = lines_over_time.onsets;

@@ -1,5 +1,6 @@
 /* Follow: new lines appear by themselves. Which chunks came is asked at most once a second after the
    page heard that something changed; lines older than what is shown are put where they belong. */
+import { contact } from "./live.js";
 import { compare } from "./logs_rows.js";
 import { json } from "./logs_stream.js";
 
@@ -70,8 +71,9 @@ export class Follow {
       this.mark = Math.max(this.mark, ...chunks.map(([id]) => id));
       if (fresh.length) await this.fetch(fresh.map(([, ns]) => BigInt(ns)).reduce((a, b) => (a < b ? a : b)));
     } catch (error) {
-      this.page.say(`Following: ${error.message}; it is tried again.`, "errors");
-      this.soon();
+      const over = contact() === "signed out";
+      this.page.say(`Following: ${error.message}${over ? "" : "; it is tried again"}.`, "errors");
+      if (!over) this.soon();
     } finally {
       this.busy = false;
     }

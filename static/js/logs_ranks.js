@@ -1,4 +1,5 @@
 /* The tab of the ranks: the matrix at full size; what is chosen in it opens as lines. */
+import { request } from "./live.js";
 import { Matrix, unpack } from "./logs_matrix.js";
 
 const BUCKETS = 400;
@@ -19,7 +20,7 @@ const matrix = new Matrix(document.querySelector("[data-matrix]"), page);
 async function load() {
   const query = new URLSearchParams(own);
   query.set("buckets", String(BUCKETS));
-  const answer = await fetch(`${state.urls.matrix}?${query}`);
+  const answer = await request(`${state.urls.matrix}?${query}`);
   if (answer.ok) matrix.show(unpack(await answer.arrayBuffer()));
   else page.readout(`The matrix is missing: the server answered ${answer.status}`);
 }

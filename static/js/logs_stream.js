@@ -1,4 +1,5 @@
 /* A search as the server finds lines: NDJSON, read part by part. */
+import { request, SIGNED_OUT } from "./live.js";
 
 /** Reads `url` and calls onPart with each part. Throws on trouble, AbortError when stopped.
     A busy server is asked again, twice. */
@@ -23,9 +24,9 @@ export async function json(url, signal) {
 }
 
 async function ask(url, signal, tries = 3) {
-  const answer = await fetch(url, { signal, headers: { Accept: "application/json" } });
-  if (answer.ok && !answer.redirected) return answer;
-  if (answer.redirected) throw new Error("you are signed out: reload the page");
+  const answer = await request(url, { signal });
+  if (answer.ok) return answer;
+  if (answer.status === 401) throw new Error(SIGNED_OUT);
   if (answer.status === 503 && tries > 1) {
     const wait = Number(answer.headers.get("Retry-After")) || 2;
     await new Promise((resolve) => { setTimeout(resolve, wait * 1000); });

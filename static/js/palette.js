@@ -1,5 +1,6 @@
 /* The palette: one search over runs, incidents, hosts and pages. Its links lead to pages that are there without it. */
 import { el, svg } from "./dom.js";
+import { request } from "./live.js";
 
 const SOON_MS = 120;
 const SPRITE = document.querySelector(".icon use")?.getAttribute("href").split("#")[0];
@@ -60,8 +61,8 @@ async function ask() {
   url.searchParams.set("q", field.value);
   url.searchParams.set("kind", kind);
   try {
-    const answer = await fetch(url, { signal: asking.signal, credentials: "same-origin", headers: { Accept: "application/json" } });
-    if (!answer.ok || answer.redirected) throw new Error(String(answer.status));
+    const answer = await request(url, { signal: asking.signal });
+    if (!answer.ok) throw new Error(String(answer.status));
     show((await answer.json()).groups);
   } catch (error) {
     if (error.name !== "AbortError") status.textContent = "The search does not answer. Reload the page, or try again.";

@@ -94,3 +94,15 @@ def test_no_script_reads_the_cookie_and_no_other_site_sends_it(ada):
 def test_a_part_of_a_page_is_refused_and_never_the_login_page(client, db):
     answer = client.get("/?part=board", headers={"HX-Request": "true"})
     assert (answer.status_code, answer.content) == (401, b"you are signed out")
+
+
+@pytest.mark.parametrize("path", ["/runs/boom/deck.json", "/runs/boom/logs/matrix"])
+def test_so_is_what_a_script_asks_for(client, db, path):
+    """Else a login link would lead there."""
+    answer = client.get(path, headers={"Accept": "application/*"})
+    assert (answer.status_code, answer.content) == (401, b"you are signed out")
+
+
+def test_a_browser_that_goes_to_a_page_is_sent_to_the_sign_in(client, db):
+    answer = client.get("/runs/boom/", headers={"Accept": "text/html,application/xml;q=0.9,*/*"})
+    assert answer["Location"] == "/login/?next=/runs/boom/"

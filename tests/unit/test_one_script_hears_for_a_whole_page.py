@@ -25,6 +25,12 @@ def test_nothing_else_asks_again_and_again():
     assert polled == []
 
 
+def test_only_that_script_asks_so_that_it_learns_of_a_session_that_has_ended():
+    asking = re.compile(r"(?<!async )(?<![.\w])fetch\(")
+    scripts = (ROOT / "static/js").glob("*.js")
+    assert {path.name for path in scripts if asking.search(path.read_text())} == {"live.js"}
+
+
 def test_every_part_that_follows_the_run_is_on_a_page_that_hears():
     for path in (ROOT / "templates").rglob("*.html"):
         text = path.read_text()

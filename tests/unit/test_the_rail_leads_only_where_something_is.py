@@ -1,6 +1,7 @@
 """dashboard.places: entries whose page exists, of the run at hand, one of them the present one."""
 
 import pytest
+from django.template.loader import render_to_string
 
 from apps.dashboard.keys import KEYS
 from apps.dashboard.places import RAIL, rail, section
@@ -48,6 +49,11 @@ def test_without_a_run_a_person_is_asked_which():
 )
 def test_one_entry_is_the_present_one(path, slug):
     assert current(path) == [slug]
+
+
+def test_the_way_home_has_a_name_where_the_rail_is_too_narrow_for_its_word():
+    found = render_to_string("frame/_rail.html", {"rail": []})
+    assert 'alt="Lastgood"' in found and '<span aria-hidden="true">Lastgood</span>' in found
 
 
 def test_elsewhere_none_is():

@@ -12,14 +12,14 @@ from apps.accounts.models import Identity
 def linked(issuer: str, subject: str) -> Known | None:
     """The person with this identity. -- uses uq_identity_subject"""
     user = User.objects.filter(identity__issuer=issuer, identity__subject=subject).first()
-    return Known(user.pk, user.is_active, True) if user else None
+    return Known(user.pk, user.is_active, True, user.email) if user else None
 
 
-def of_mail(mail: str, issuer: str, limit: int = 2) -> list[Known]:
-    """People with this mail address, in any case; more than one is too many."""
+def of_mail(mail: str, issuer: str) -> list[Known]:
+    """People with this mail address, in any case."""
     own = Identity.objects.filter(user_id=OuterRef("pk"), issuer=issuer)
     same = User.objects.filter(email__iexact=mail).annotate(linked=Exists(own)).order_by("pk")
-    return [Known(*found) for found in same.values_list("pk", "is_active", "linked")[:limit]]
+    return [Known(*found) for found in same.values_list("pk", "is_active", "linked", "email")]
 
 
 def link(user: User, issuer: str, subject: str) -> bool:

@@ -54,11 +54,12 @@ class Claims:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A person here. linked: to somebody of this provider."""
+    """A person here. linked: to somebody of this provider. mail: as it is kept here."""
 
     id: int
     active: bool
     linked: bool
+    mail: str
 
 
 class Denial(StrEnum):
@@ -129,20 +130,28 @@ def role_of(groups: Collection[str], provider: Provider) -> Role | None:
 def whom(claims: Claims, linked: Known | None, same_mail: Sequence[Known]) -> Known | None:
     """Who of the people here this is; None: nobody. Raises Denied.
 
-    linked: who has this identity. same_mail: who has this mail address. An identity counts more
-    than an address, and an address counts once: whoever has an identity is not found by it.
+    linked: who has this identity. same_mail: who has this mail address, as Postgres compares them.
+    An identity counts more than an address, and an address counts once: whoever has an identity is
+    not found by it.
     """
     if linked is not None:
         return linked
-    if not same_mail:
+    same = [one for one in same_mail if _is_same(one.mail, claims.mail)]
+    if not same:
         return None
     if not claims.verified:
         raise Denied(Denial.NOT_VERIFIED)
-    if len(same_mail) > 1:
+    if len(same) > 1:
         raise Denied(Denial.SEVERAL)
-    if same_mail[0].linked:
+    if same[0].linked:
         raise Denied(Denial.OTHER_IDENTITY)
-    return same_mail[0]
+    return same[0]
+
+
+def _is_same(mail: str, other: str) -> bool:
+    """But for the case of ASCII letters. The capital of a dotless i is I, and whoever has the
+    domain that is spelled with one must not be taken for somebody of the other."""
+    return mail.encode().lower() == other.encode().lower()
 
 
 def _found(said: Mapping[str, Any], name: str) -> object:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from django.contrib.auth.models import Group, User
+from django.contrib.sessions.models import Session
 
 from apps.accounts import people_store, store
 from apps.accounts.models import Identity
@@ -245,6 +246,15 @@ def test_the_session_is_one_that_ends_like_any_other(client, trip):
     assert {"began_s", "seen_s"} <= set(client.session.keys())
     assert "by_link_s" not in client.session
     assert client.session.get_expiry_age() > 1_000_000
+
+
+def test_whoever_knows_the_session_of_before_is_not_signed_in(client, trip):
+    known()
+    address = trip.begin()
+    before = client.session.session_key
+    trip.finish(address)
+    assert arrived(client) and client.session.session_key != before
+    assert not Session.objects.filter(pk=before).exists()
 
 
 def test_administrators_alone_may_keep_their_passwords(client, trip, settings):

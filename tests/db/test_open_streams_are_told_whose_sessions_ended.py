@@ -11,6 +11,8 @@ from apps.accounts import people, sessions
 from apps.accounts.records import SYSTEM, Role
 from apps.core.live import CHANNEL
 
+END = "nobody: that was all"
+
 
 @pytest.fixture
 def bob(db, valkey):
@@ -32,9 +34,10 @@ def words(valkey):
     channel.get_message(timeout=5)  # the subscription itself
 
     def heard():
+        valkey.publish(CHANNEL, json.dumps({"person": END}))  # behind all that was said until now
         found = []
-        while message := channel.get_message(timeout=0.2):
-            found.append(json.loads(message["data"])["person"])
+        while (person := json.loads(channel.get_message(timeout=60)["data"])["person"]) != END:
+            found.append(person)
         return found
 
     yield heard

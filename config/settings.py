@@ -174,6 +174,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
+SESSION_ENGINE = "apps.accounts.sessions"
 SESSION_COOKIE_AGE = (env.integer("SESSION_DAYS") or 3_650) * 86_400
 SESSION_IDLE_S = env.integer("SESSION_IDLE_HOURS") * 3_600
 SESSION_COOKIE_HTTPONLY = True

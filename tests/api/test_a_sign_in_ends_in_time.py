@@ -96,6 +96,12 @@ def test_a_part_of_a_page_is_refused_and_never_the_login_page(client, db):
     assert (answer.status_code, answer.content) == (401, b"you are signed out")
 
 
+@pytest.mark.parametrize("path", ["/", "/login/"])
+def test_a_cookie_that_no_session_can_have_is_a_strangers(client, db, path):
+    answer = client.get(path, headers={"Cookie": 'lastgood_session="\\000aaaaaaaa"'})
+    assert answer.status_code == client.get(path).status_code
+
+
 @pytest.mark.parametrize("path", ["/runs/boom/deck.json", "/runs/boom/logs/matrix"])
 def test_so_is_what_a_script_asks_for(client, db, path):
     """Else a login link would lead there."""

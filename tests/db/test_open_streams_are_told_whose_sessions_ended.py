@@ -91,6 +91,6 @@ def test_another_role_ends_no_session(browser, bob, words):
     assert (words(), person_of(key_of(browser))) == ([], bob.pk)
 
 
-@pytest.mark.parametrize("key", ["", "x", "x" * 32])
+@pytest.mark.parametrize("key", ["", "x", "x" * 32, "\0" * 32])
 def test_nobody_is_behind_a_key_of_no_session(db, key):
     assert person_of(key) is None

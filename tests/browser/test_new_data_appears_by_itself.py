@@ -2,6 +2,7 @@ from functools import partial
 from urllib.parse import urlsplit
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.conftest import LIVE, PASSWORD
 from tests.stack import until
@@ -68,17 +69,23 @@ def test_a_refresh_never_takes_a_link_from_under_the_pointer(page, post):
     assert link.evaluate("(node) => node.isConnected && document.activeElement === node")
 
 
-def test_a_page_that_was_signed_out_elsewhere_says_so_and_asks_no_more(visit):
+def test_a_page_that_was_signed_out_elsewhere_says_so_and_asks_no_more(visit, page):
     visited = visit(storage_state=None)
     page, other = visited.page, visited.context.new_page()
-    page.goto("/login/")
+    page.goto(f"/login/?next=/runs/{KEY}/")
     page.fill("#id_username", "ada")
     page.fill("#id_password", PASSWORD)
     page.click("button[type=submit]")
     page.wait_for_selector(LIVE)
+    page.wait_for_selector("[data-drawn]")
     other.goto("/audit/")
     other.evaluate("document.querySelector('form[action=\"/logout/\"]').requestSubmit()")
     page.wait_for_selector(".live[data-state='signed out']")
+    expect(page.locator("[data-age]")).to_contain_text("signed out")
+    page.evaluate("document.querySelector('[data-deck]').deck.load()")
+    expect(page.locator("[data-note]")).to_have_text("you are signed out: reload the page")
+    asked = next(c for c in visited.context.cookies() if c["name"] == "lastgood_asked")
+    assert "deck.json" not in asked["value"]
     assert page.locator("#id_password").count() == 0
     visited.complaints[:] = [said for said in visited.complaints if "401" not in said]
 

@@ -82,6 +82,13 @@ def test_nothing_chosen_is_said(do, three, chosen):
     assert "No incident is chosen" in do("acknowledge", chosen)
 
 
+def test_enter_in_the_reason_presses_a_button_of_the_silence(operator, three):
+    """A browser presses the first button of the form."""
+    page = operator.get("/incidents/").content.decode().partition('<form id="chosen"')[2]
+    first = re.search(r'<button[^>]*type="submit"[^>]*>', page)[0]
+    assert 'name="for" value="1"' in first and "formaction" not in first
+
+
 def test_who_may_only_read_is_offered_no_boxes(reader, three):
     page = reader.get("/incidents/").content.decode()
     assert f"INC-{three[0]}" in page

@@ -19,8 +19,9 @@ every.addEventListener("click", () => {
 });
 document.addEventListener("change", (event) => { if (event.target.matches("input[form=chosen]")) tell(); });
 let kept = new Set();
+// Right after the swap: until it has settled, another part of the page may be swapped, or somebody may tick a box.
 document.body.addEventListener("htmx:beforeSwap", () => { kept = new Set(ticked().map((box) => box.value)); });
-document.body.addEventListener("htmx:afterSettle", () => {
+document.body.addEventListener("htmx:afterSwap", () => {
   for (const box of boxes()) box.checked = kept.has(box.value);
   tell();
 });

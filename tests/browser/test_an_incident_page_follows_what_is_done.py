@@ -3,7 +3,7 @@ import re
 import httpx
 from playwright.sync_api import expect
 
-from tests.browser.conftest import PASSWORD
+from tests.browser.conftest import LIVE, PASSWORD
 
 
 def test_an_acknowledgement_elsewhere_shows_and_the_charts_stay(visit, site, exploded):
@@ -46,3 +46,24 @@ def test_the_link_of_a_mail_leads_through_the_sign_in_page_to_its_form(visit, ex
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(rf"/incidents/{exploded['id']}/(\?.*)?#silence-why$"))
     page.wait_for_selector("#silence-why:focus")
+
+
+def test_ticks_stay_while_a_list_comes_anew(visit, exploded):
+    """At once, and not when it has settled: several parts of a page come anew together."""
+    page = visit().page
+    page.goto("/incidents/")
+    page.wait_for_selector(LIVE)
+    box = page.locator(f"input[name=chosen][value='{exploded['id']}']")
+    box.check()
+    ticked = page.evaluate("""() => new Promise((done) => {
+      document.body.addEventListener("htmx:afterSwap", ({ target }) => {
+        if (target.id === "incident-list") {
+          const box = document.querySelector("input[name=chosen]:checked");
+          setTimeout(() => done([target.isConnected, box !== null]));
+        }
+      });
+      document.body.dispatchEvent(new CustomEvent("live-slow"));
+    })""")
+    assert ticked == [True, True]
+    assert box.is_checked()
+    assert page.locator("[data-chosen]").inner_text().startswith("1 of ")

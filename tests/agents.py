@@ -90,7 +90,7 @@ class Running:
         self._thread.join()
 
 
-def wait_until(condition, timeout_s=10.0):
+def wait_until(condition, timeout_s=60.0):
     """Return once `condition()` is true; its last value in the failure."""
     deadline = time.monotonic() + timeout_s
     while not (value := condition()):

@@ -98,8 +98,10 @@ def give_database(home: Path) -> None:
     with (SESSION / "template.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not made.exists():
-            _make_template(SESSION / "template.new")
-            (SESSION / "template.new").rename(made)
+            # A folder of its own: what a killed worker began may still be written to.
+            draft = Path(tempfile.mkdtemp(prefix="template-"))
+            _make_template(draft)
+            draft.rename(made)
     (home / "postgres").mkdir(parents=True, mode=0o700)
     parts = [str(made / "postgres" / name) for name in ("data", "password")]
     copy = ["cp", "-a", "--reflink=auto", *parts, str(home / "postgres")]
@@ -114,7 +116,7 @@ def _make_template(home: Path) -> None:
     env = {**os.environ, "LASTGOOD_HOME": str(home), "DATABASE_URL": postgres.start()}
     try:
         migrate = [sys.executable, "manage.py", "migrate", "--no-input", "--skip-checks"]
-        subprocess.run(migrate, cwd=_ROOT, env=env, check=True, capture_output=True)
+        subprocess.run(migrate, cwd=_ROOT, env=env, check=True, stdout=subprocess.DEVNULL)
     finally:
         postgres.stop()
 

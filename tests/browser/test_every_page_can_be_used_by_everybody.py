@@ -73,7 +73,7 @@ def faults(tab):
 def _too_wide(page):
     """Charts are drawn anew a moment after the screen has another width."""
     try:
-        page.wait_for_function(FITS, timeout=15_000)
+        page.wait_for_function(FITS)
     except TooLate:
         return [f"phone: {one}" for one in page.evaluate(_WIDE)]
     return []

@@ -41,19 +41,19 @@ KEYS: tuple[KeyGroup, ...] = (
     ),
     KeyGroup("Go to", _GO),
     KeyGroup(
-        "Charts",
+        "Charts of a run or an incident",
         (
             Key(("x",), "step or time axis"),
             Key(("+",), "zoom in"),
             Key(("-",), "zoom out"),
             Key(("0",), "show all"),
-            Key(("←",), "back along the axis"),
-            Key(("→",), "on along the axis"),
             Key(("[",), "the event before"),
             Key(("]",), "the next event"),
             Key(("l",), "loss on a log axis"),
             Key(("s",), "more smoothing, then none"),
-            Key((".",), "pin a series"),
+            Key(("←",), "back along the axis of a run"),
+            Key(("→",), "on along the axis of a run"),
+            Key((".",), "pin a series of a run"),
         ),
     ),
     KeyGroup(

@@ -59,6 +59,13 @@ def run_of(key: str) -> RunInfo:
     return found
 
 
+def run_beside(request: HttpRequest, project: str) -> str:
+    """The run (?run=) from whose tabs a page of its project was opened; "" for none."""
+    key = request.GET.get("run", "")
+    found = runs.get_run(key) if key else None
+    return found.key if found and found.project == project else ""
+
+
 def incident_of(incident_id: int) -> IncidentInfo:
     """The incident, or 404."""
     found = incidents.get(incident_id)

@@ -13,7 +13,7 @@ from apps.accounts.services import Forbidden
 from apps.core.clock import now_ns
 from apps.core.errors import AppError, status_of
 from apps.dashboard import detectors as page
-from apps.dashboard.access import actor, changing, may, may_operate
+from apps.dashboard.access import actor, changing, may, may_operate, run_beside
 from apps.dashboard.names import NO_PROJECT
 from apps.ingest import thresholds as ingest
 from apps.metrics import store as metrics
@@ -63,6 +63,7 @@ def _page(request: HttpRequest, name: str, shown: dict[str, Any]) -> HttpRespons
         **shown,
         "project": name or NO_PROJECT,
         "named": name or "runs without a project",
+        "beside": run_beside(request, name),
         "moved": moved,
         "groups": page.groups(moved.values, shown["typed"]),
         "days": DAYS,

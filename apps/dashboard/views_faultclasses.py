@@ -14,7 +14,7 @@ from apps.core.clock import now_ns
 from apps.core.errors import AppError, status_of
 from apps.core.places import SEARCHES
 from apps.dashboard import faultclasses as page
-from apps.dashboard.access import actor, changing, may, may_operate
+from apps.dashboard.access import actor, changing, may, may_operate, run_beside
 from apps.dashboard.names import NO_PROJECT
 from apps.ingest.faultclasses import change
 from apps.logs import store as logs
@@ -121,6 +121,7 @@ def _page(request: HttpRequest, template: str, name: str, shown: dict[str, Any])
         **shown,
         "project": name or NO_PROJECT,
         "named": name or "runs without a project",
+        "beside": run_beside(request, name),
         "may_operate": may_operate(request),
         "may_admin": may(request, "admin"),
     }

@@ -8,7 +8,15 @@ import pytest
 
 CSS = (Path(__file__).parents[2] / "static" / "css" / "tokens.css").read_text(encoding="utf-8")
 PAIR = re.compile(r"--([\w-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)")
-COLOURS = {name: {"light": light, "dark": dark} for name, light, dark in PAIR.findall(CSS)}
+USUAL, _, STRONGER = CSS.partition("@media (prefers-contrast: more)")
+
+
+def pairs(css):
+    return {name: {"light": light, "dark": dark} for name, light, dark in PAIR.findall(css)}
+
+
+COLOURS = pairs(USUAL)
+MORE = COLOURS | pairs(STRONGER)
 HUES = ("blue", "vermillion", "green", "purple", "amber", "critical")
 CARDS = {
     "critical-card": ("critical",),
@@ -26,9 +34,9 @@ def luminance(colour):
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def contrast(one, other, theme):
+def contrast(one, other, theme, colours=COLOURS):
     """WCAG 2.2 contrast ratio of two tokens, 1 to 21."""
-    high, low = sorted((luminance(COLOURS[name][theme]) for name in (one, other)), reverse=True)
+    high, low = sorted((luminance(colours[name][theme]) for name in (one, other)), reverse=True)
     return (high + 0.05) / (low + 0.05)
 
 
@@ -65,6 +73,19 @@ def test_words_are_read_on_a_button_or_badge_of_a_hue(theme, hue):
 @pytest.mark.parametrize(("theme", "surface"), [*product(THEMES, ("bg", "panel"))])
 def test_the_edge_of_a_control_is_seen(theme, surface):
     assert contrast("control", surface, theme) >= 3
+
+
+@pytest.mark.parametrize(("theme", "ink"), [*product(THEMES, ("text", "grey", *HUES))])
+def test_who_asks_for_more_contrast_gets_it(theme, ink):
+    surfaces = ("bg", "panel", *(CARDS if ink in ("text", "grey") else ()))
+    surfaces += tuple(card for card, hues in CARDS.items() if ink in hues)
+    assert min(contrast(ink, surface, theme, MORE) for surface in surfaces) >= 7
+    assert ink in ("text", "grey") or contrast("on-accent", ink, theme, MORE) >= 7
+
+
+@pytest.mark.parametrize(("theme", "edge"), [*product(THEMES, ("border", "control"))])
+def test_and_edges_that_are_seen(theme, edge):
+    assert min(contrast(edge, surface, theme, MORE) for surface in ("bg", "panel", *CARDS)) >= 4.5
 
 
 def test_no_file_but_the_tokens_names_a_colour_of_text():

@@ -1,4 +1,4 @@
-"""The layers of the flight deck: a statistic as robust z, by steps."""
+"""The layers of the flight deck: a statistic in robust standard deviations, by steps."""
 
 from __future__ import annotations
 

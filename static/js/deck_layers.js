@@ -45,10 +45,10 @@ export class Layers {
     return this.map && event.target === this.canvas ? cellAt(this.canvas, this.map, this.deck.data.axis, event.offsetX, event.offsetY) : null;
   }
 
-  /** "layer 3: z 4.1", of what is under the pointer. */
+  /** "layer 3: 4.1 robust standard deviations", of what is under the pointer. */
   words(event) {
     const cell = this.at(event);
-    return cell ? `${cell.layer}: z ${cell.z === null ? "no data" : number(cell.z)}` : "";
+    return cell ? `${cell.layer}: ${cell.z === null ? "no data" : `${number(cell.z)} robust standard deviations`}` : "";
   }
 
   /** With Shift or Ctrl a row becomes a line; else it shows its modules, or becomes a line. */
@@ -81,7 +81,7 @@ export class Layers {
     this.canvas.style.height = `${Math.min(TALLEST, Math.max(LOWEST, map.layers.length * ROW))}px`;
     drawHeatmap(this.canvas, map, this.deck.data.axis, this.lines);
     const { words } = map.statistics.find((s) => s.slug === map.statistic);
-    this.canvas.setAttribute("aria-label", `Robust z of ${words}, ${map.open || "layers"} by steps`);
+    this.canvas.setAttribute("aria-label", `Robust standard deviations of ${words}, ${map.open || "layers"} by steps`);
     this.canvas.classList.add("opens");
     this.row.querySelector("[data-caption]").textContent = map.caption;
     this.choices(map);
@@ -114,6 +114,6 @@ export class Layers {
       .map((value, i) => [map.layers[row], attempt, edges[i], value]).filter(([, , , value]) => value !== null)));
     const out = (z) => (typeof z === "number" ? Math.abs(z) : Infinity);
     lines.sort((a, b) => out(b[3]) - out(a[3]));
-    openTable("Layers", `${map.caption}; furthest out first`, ["row", "attempt", this.deck.kind, "robust z"], lines);
+    openTable("Layers", `${map.caption}; furthest out first`, ["row", "attempt", this.deck.kind, "robust standard deviations"], lines);
   }
 }

@@ -22,7 +22,9 @@ def test_another_statistic_and_a_layer_are_chosen_by_keyboard(visit, exploded):
     assert statistic.input_value() == "grad_norm"
     statistic.select_option("update_ratio")
     page.wait_for_url("**statistic=update_ratio**")
-    page.wait_for_selector("canvas[aria-label='Robust z of update ratio, layers by steps']")
+    page.wait_for_selector(
+        "canvas[aria-label^='Robust standard deviations of update ratio, layers']"
+    )
     assert page.evaluate(f"{MAP}.layers.length") == 14
     page.reload()
     page.wait_for_selector("[data-heatmap]:not([hidden])")

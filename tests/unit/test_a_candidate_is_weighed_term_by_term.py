@@ -8,6 +8,7 @@ from apps.rollbacks.domain.ranking import rank
 from apps.rollbacks.domain.scene import Begun, Evaluated, Health, Restore
 from tests.rollback_samples import fault, saved, scene
 
+SD = "robust standard deviations"
 NAMES = [
     "margin", "verification", "health", "evaluation", "earlier starts", "kept", "where it lies",
     "restore", "lost work",
@@ -60,9 +61,9 @@ def test_weights_without_an_optimizer_are_called_that():
 def test_all_signs_of_illness_are_told():
     health = Health(0.2, 7.0, 1.0, nonfinite=2, scale_falls=1, open_findings=("Rank 5 is apart",))
     assert said(saved(800, health=health), "health") == [
-        ("loss normal before the save (robust z +0.2)", 1),
-        ("gradient norm high before the save (robust z +7.0)", -1),
-        ("second moments of the optimizer normal before the save (robust z +1.0)", 1),
+        (f"loss normal before the save (+0.2 {SD})", 1),
+        (f"gradient norm high before the save (+7.0 {SD})", -1),
+        (f"second moments of the optimizer normal before the save (+1.0 {SD})", 1),
         ("2 rows that are no number before it", -1),
         ("the loss scale fell 1 time before it: skipped steps", -1),
         ("not over when it was saved: Rank 5 is apart", -1),

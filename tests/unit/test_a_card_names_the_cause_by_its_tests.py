@@ -59,7 +59,7 @@ def test_the_same_outlier_at_the_same_step_in_a_sibling_run_means_the_data():
     (check,) = made.cause.checks
     assert (check.test, check.seen) == (
         "step 1,001 in run llm-7b",
-        "the same outlier at the same step (z +40)",
+        "the same outlier at the same step (+40 robust standard deviations)",
     )
 
 

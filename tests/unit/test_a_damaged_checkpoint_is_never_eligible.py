@@ -43,5 +43,5 @@ def test_a_warning_speaks_against_it_but_leaves_it_eligible():
 def test_the_loss_before_the_save_speaks_for_or_against_it():
     calm, sick = saved(750, loss_z=0.3), saved(850, loss_z=9.0)
     first, second = rank(scene([calm, sick])).candidates
-    assert "loss normal before the save (robust z +0.3)" in _texts(first, 1)
-    assert "loss high before the save (robust z +9.0)" in _texts(second, -1)
+    assert "loss normal before the save (+0.3 robust standard deviations)" in _texts(first, 1)
+    assert "loss high before the save (+9.0 robust standard deviations)" in _texts(second, -1)

@@ -25,7 +25,7 @@ def test_each_offer_may_be_another_one_with_its_reason():
     ])  # fmt: skip
     assert {name: (o.step, o.why) for name, o in found.items()} == {
         "newest safe": (800, "least work to do again of those without a sign of illness"),
-        "healthiest": (700, "highest robust z before the save +0.4"),
+        "healthiest": (700, "at most +0.4 robust standard deviations before the save"),
         "best evaluated": (600, "acc 0.7, the best of 2 evaluated"),
     }
 

@@ -132,7 +132,7 @@ def _lasted(scene: Scene) -> int:
 def _passage(passage: Passage, scene: Scene, policy: CheckPolicy) -> Check:
     test = f"step {passage.step:,} in {passage.named}"
     if passage.outlier:
-        far = "no number" if passage.z is None else f"z {passage.z:+.0f}"
+        far = "no number" if passage.z is None else f"{passage.z:+.0f} robust standard deviations"
         return Check(
             test, Result.HOLDS, f"the same outlier at the same step ({far})", policy.strong
         )

@@ -46,9 +46,8 @@ def _healthiest(eligible: Sequence[SavedCheckpoint], sick_z: float) -> Offer:
         return Offer(HEALTHIEST, "the rows before the saves were not logged or not read")
     found = min(measured, key=lambda c: (_illness(c, sick_z), -c.step, -c.attempt))
     z = found.health.worst_z
-    why = (
-        f"highest robust z before the save {z:+.1f}" if z > float("-inf") else "no sign of illness"
-    )
+    furthest = f"at most {z:+.1f} robust standard deviations before the save"
+    why = furthest if z > float("-inf") else "no sign of illness"
     return _offer(HEALTHIEST, found, why)
 
 

@@ -15,10 +15,10 @@ FAILURE = "failure"
 class Health:
     """The training just before a save; None where it was not measured.
 
-    loss_z, grad_z: robust z of the last rows against those before. optimizer_z: the highest of the
-    optimizer's second moments. nonfinite: rows whose loss or gradient norm is no number.
-    scale_falls: how often the loss scale fell, that is, steps that were skipped. open_findings:
-    titles of what detectors had found and what had not ended when it was saved.
+    loss_z, grad_z: robust standard deviations of the last rows from those before. optimizer_z: the
+    highest of the optimizer's second moments. nonfinite: rows whose loss or gradient norm is no
+    number. scale_falls: how often the loss scale fell, that is, steps that were skipped.
+    open_findings: titles of what detectors had found and what had not ended when it was saved.
     """
 
     loss_z: float | None = None
@@ -36,7 +36,7 @@ class Health:
 
     @property
     def worst_z(self) -> float:
-        """The highest robust z, -inf if none was measured."""
+        """The highest of the three, -inf if none was measured."""
         known = (self.loss_z, self.grad_z, self.optimizer_z)
         return max((z for z in known if z is not None), default=float("-inf"))
 

@@ -29,8 +29,9 @@ _SHOWN_STARTS = 4
 
 @dataclass(frozen=True, slots=True)
 class Yardstick:
-    """What every candidate of a scene is measured with. sick_z: a robust z above it speaks against
-    a checkpoint. best: the best value of every evaluation at the same or an earlier step."""
+    """What every candidate of a scene is measured with. sick_z: more robust standard
+    deviations speak against a checkpoint. best: the best value of every evaluation at the same or
+    an earlier step."""
 
     fault: Fault
     margin: Margin
@@ -114,7 +115,8 @@ def _health(checkpoint: SavedCheckpoint, sick_z: float) -> Term:
 
 def _z(name: str, z: float, sick_z: float, step: int) -> Evidence:
     ill = z > sick_z
-    text = f"{name} {'high' if ill else 'normal'} before the save (robust z {z:+.1f})"
+    level = "high" if ill else "normal"
+    text = f"{name} {level} before the save ({z:+.1f} robust standard deviations)"
     return Evidence(text, step=step, weight=-1 if ill else 1)
 
 

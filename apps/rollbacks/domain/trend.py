@@ -92,7 +92,8 @@ def _log(step: Steps) -> Values:
 
 
 def loss_z(curve: Curve, step: int, *, last_rows: int = 10, window: int = 200) -> float | None:
-    """Robust z of the loss just before `step`: median of last_rows against the `window` before.
+    """Robust standard deviations of the loss just before `step`: the median of last_rows against
+    the `window` before.
 
     A non-finite loss among the last rows gives infinity. None with fewer than 60 earlier rows
     (the minimum history of the detector).

@@ -52,10 +52,14 @@ export function pixels(name) {
   return parseFloat(getComputedStyle(document.documentElement).getPropertyValue(name)) || 0;
 }
 
-/** 4 significant digits; NaN and infinities by name. Mirrors the `number` filter of the server. */
+/** 4 significant digits, with the minus that people read; NaN and infinities by name. Mirrors the `number` filter of
+    the server. */
 export function number(value) {
   if (value === null || value === undefined) return "–";
-  if (typeof value === "string") return value;
+  return typeof value === "string" ? value : fourDigits(value).replaceAll("-", "−");
+}
+
+function fourDigits(value) {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf";
   if (Number.isInteger(value)) return value.toLocaleString("en-US");
   const size = Math.abs(value);

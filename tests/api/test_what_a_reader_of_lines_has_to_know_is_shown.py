@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from apps.core.clock import now_ns
-from apps.dashboard.templatetags.lastgood import offset
+from apps.dashboard.templatetags.lastgood import MINUS, offset
 from apps.logs.domain.chunk.retention import DAY_NS, Cut
 from apps.logs.store import expiring, write_lines
 from apps.logs.store.bucket import RETRIES
@@ -75,7 +75,12 @@ def test_what_numbers_of_lines_count_is_said_beside_them(operator, run):
 
 @pytest.mark.parametrize(
     ("span_ns", "said"),
-    [(2_124_837_000, "+2.12 s"), (-53_000_000, "-53 ms"), (140_000, "+0.14 ms"), (0, "+0 ms")],
+    [
+        (2_124_837_000, "+2.12 s"),
+        (-53_000_000, f"{MINUS}53 ms"),
+        (140_000, "+0.14 ms"),
+        (0, "+0 ms"),
+    ],
 )
 def test_a_span_between_clocks_has_a_sign(span_ns, said):
     assert offset(span_ns) == said

@@ -23,6 +23,8 @@ register = template.Library()
 
 UNKNOWN = "–"  # noqa: RUF001
 """Stands where a value is not known."""
+MINUS = "−"  # noqa: RUF001
+"""Of a number that people read. Programs get the hyphen."""
 
 TONES = {
     "running": ("play", "run", "Running"),
@@ -82,11 +84,18 @@ def host(name: str | None) -> str | SafeString:
     return format_html('<a href="{}">{}</a>', reverse("host", args=[name]), name)
 
 
+def _typeset(digits: str) -> str:
+    """A number of Python with the minus that people read."""
+    return digits.replace("-", MINUS)
+
+
 @register.filter
 def number(value: float | None) -> str:
     """4 significant digits, thousands separated; NaN and infinities by name; a dash if unknown."""
-    if value is None:
-        return UNKNOWN
+    return UNKNOWN if value is None else _typeset(_four_digits(value))
+
+
+def _four_digits(value: float) -> str:
     if not math.isfinite(value):
         return "NaN" if math.isnan(value) else ("+Inf" if value > 0 else "-Inf")
     if float(value).is_integer() and abs(value) < 1e15:
@@ -102,20 +111,20 @@ def brief(value: float | None) -> str:
     """2 significant digits: for estimates."""
     if value is None:
         return UNKNOWN
-    return f"{value:,.0f}" if abs(value) >= 10 else f"{value:.2g}"
+    return _typeset(f"{value:,.0f}" if abs(value) >= 10 else f"{value:.2g}")
 
 
 @register.filter
 def percent(value: float | None) -> str:
     """A ratio as percent with one decimal; a dash if unknown."""
-    return UNKNOWN if value is None else f"{100 * value:.1f} %"
+    return UNKNOWN if value is None else f"{_typeset(f'{100 * value:.1f}')} %"
 
 
 @register.filter
 def signed_percent(value: float) -> str:
     """A ratio as a change in whole percent, with its sign."""
     whole = round(100 * value)
-    return f"{'+' if whole > 0 else '−' if whole < 0 else '±'}{abs(whole)} %"  # noqa: RUF001
+    return f"{'+' if whole > 0 else MINUS if whole < 0 else '±'}{abs(whole)} %"
 
 
 @register.filter
@@ -174,8 +183,8 @@ def _time(time_ns: int, text: str, kind: str) -> SafeString:
 
 @register.filter
 def offset(span_ns: int, form: str = "signed") -> str:
-    """A span between clocks: "+2.1 s", "-53 ms"; without its sign as "plain"."""
-    sign = "" if form == "plain" else "-" if span_ns < 0 else "+"
+    """A span between clocks: "+2.1 s", "−53 ms"; without its sign as "plain"."""  # noqa: RUF002
+    sign = "" if form == "plain" else MINUS if span_ns < 0 else "+"
     span = abs(span_ns)
     if span >= 1_000_000_000:
         return f"{sign}{span / 1e9:.3g} s"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
 
-from django.http import HttpRequest, QueryDict
+from django.http import QueryDict
 
 from apps.core.words import whole
 from apps.dashboard.addresses import query_string
@@ -66,8 +66,8 @@ def filter_of(asked: QueryDict) -> Filter:
     )
 
 
-def place_of(request: HttpRequest) -> tuple[int, int] | None:
+def place_of(asked: QueryDict) -> tuple[int, int] | None:
     """The (urgency, id) behind which a page begins, None for the first one."""
-    urgency, _, number = request.GET.get("after", "").partition("-")
+    urgency, _, number = asked.get("after", "").partition("-")
     found = whole(urgency), whole(number)
     return None if found[0] is None or found[1] is None else (found[0], found[1])

@@ -41,7 +41,7 @@ def incidents(request: HttpRequest) -> HttpResponse:
     """Incidents, most urgent first; all states unless one is asked for. ?part=count: the badge."""
     if request.GET.get("part") == "count":
         return render(request, "incidents/_count.html")
-    asked, after = filter_of(request.GET), place_of(request)
+    asked, after = filter_of(request.GET), place_of(request.GET)
     query = asked.query(actor(request).name, PAGE)
     found = store.list_urgent(query, after) if query is not None else []
     last = found[-1] if len(found) == PAGE else None
@@ -58,6 +58,7 @@ def incidents(request: HttpRequest) -> HttpResponse:
         "nobody": NOBODY,
         "next": f"{last[0]}-{last[1].id}" if last else None,
         "later": after is not None,
+        "after": "-".join(map(str, after or ())),
         "chosen": chosen_in(request.GET),
         "may_operate": may_operate(request),
     }

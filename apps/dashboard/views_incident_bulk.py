@@ -16,7 +16,7 @@ from apps.core import live
 from apps.core.errors import AppError
 from apps.core.words import whole
 from apps.dashboard.access import actor, operating
-from apps.dashboard.incident_filter import filter_of
+from apps.dashboard.incident_filter import filter_of, place_of
 from apps.dashboard.views_incident_acts import done
 from apps.incidents import store
 from apps.incidents.domain.incident import IncidentInfo
@@ -48,8 +48,11 @@ def act(request: HttpRequest, what: str) -> HttpResponse:
     for run_id in {incident.run_id for incident in outcome.changed}:
         live.publish(runs.run_by_id(run_id).key, step=None, what=["incidents"])
     _tell(request, what, outcome)
-    kept = [("chosen", number) for number in chosen]
-    asked = filter_of(QueryDict(request.POST.get("query", "")))
+    query = QueryDict(request.POST.get("query", ""))
+    asked, place = filter_of(query), place_of(query)
+    kept: list[tuple[str, str | int]] = [("chosen", number) for number in chosen]
+    if place:
+        kept.append(("after", f"{place[0]}-{place[1]}"))
     return redirect(f"{reverse('incidents')}?state={asked.state}{asked.rest}&{urlencode(kept)}")
 
 

@@ -1,11 +1,13 @@
 """The boxes of the incident list: each chosen one is changed and audited for itself."""
 
+import html
 import re
 
 import pytest
 
 from apps.accounts import store as accounts
 from apps.core.clock import now_ns
+from apps.dashboard import views_incident
 from apps.incidents import services
 from apps.incidents import store as incidents
 from apps.runs import store as runs
@@ -80,6 +82,18 @@ def test_the_chosen_are_acknowledged_and_get_an_owner(do, three):
 @pytest.mark.parametrize("chosen", [[], ["x", "-1", "²"]])
 def test_nothing_chosen_is_said(do, three, chosen):
     assert "No incident is chosen" in do("acknowledge", chosen)
+
+
+def test_one_of_a_later_page_stays_in_sight(operator, do, three, monkeypatch):
+    monkeypatch.setattr(views_incident, "PAGE", 1)
+    query = re.search(r'href="\?([^"]*after=[^"]*)"', operator.get("/incidents/").content.decode())[
+        1
+    ]
+    later = operator.get(f"/incidents/?{html.unescape(query)}").content.decode()
+    (shown,) = re.findall(r'name="chosen" value="(\d+)"', later)
+    sent = re.search(r'name="query" value="([^"]*)"', later)[1]
+    page = do("silence", [shown], reason="known", query=html.unescape(sent), **{"for": "1"})
+    assert ticked(page) == silenced(three) == [int(shown)]
 
 
 def test_enter_in_the_reason_presses_a_button_of_the_silence(operator, three):

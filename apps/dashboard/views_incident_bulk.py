@@ -41,7 +41,8 @@ class _Outcome:
 def act(request: HttpRequest, what: str) -> HttpResponse:
     """Does one of ACTS to every chosen incident, each for itself, and goes back to the list.
 
-    They stay chosen, so that one click takes it back. What cannot be is told with its reason.
+    They stay chosen, so that one click ends a silence again. What cannot be is told with its
+    reason.
     """
     chosen = chosen_in(request.POST)
     outcome = _do(what, chosen, actor(request), request.POST)

@@ -61,7 +61,10 @@ def test_a_file_is_sent_when_it_is_whole(server, tmp_path, settings):
     with Running(settings) as running:
         wait_until(lambda: running.agent.status()["unreadable_files"])
         assert server.dumps == []
-        append(path, DUMP[-30:])
+        whole = tmp_path / "whole"
+        whole.write_bytes(DUMP)
+        os.utime(whole, (STAMP_S + 101, STAMP_S + 101))  # an append would be of today
+        whole.replace(path)
         wait_until(lambda: server.dumps)
         wait_until(lambda: not running.agent.status()["unreadable_files"])
     assert server.dumps == [("r", "rank=3&attempt=0", DUMP)]
@@ -119,7 +122,7 @@ def test_without_any_start_the_server_takes_the_newest_attempt(server, tmp_path)
 
 
 def test_an_old_dump_of_a_run_without_a_start_is_left_alone(server, tmp_path):
-    put(tmp_path)
+    put(tmp_path, at_s=1)
     fresh = put(tmp_path, rank=4)
     os.utime(fresh)
     template = template_of(f"{tmp_path}/flight/rank_")

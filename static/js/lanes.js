@@ -106,10 +106,12 @@ function drawMark(cluster, base) {
   if (stroked) shape.setAttribute("class", `stroke-${top.tone}`);
   const content = [svg("title", {}, text), svg("rect", { x: at - 12, y: base - 12, width: 24, height: 24, fill: "transparent" }), shape];
   const count = items.reduce((sum, i) => sum + (i.n ?? 1), 0);
-  if (count > 1) content.push(svg("text", { x: at + 9, y: base + 4, class: "tick" }, `×${count.toLocaleString("en-US")}`));
+  const times = count > 1 ? `×${count.toLocaleString("en-US")}` : "";
+  if (times) content.push(svg("text", { x: at + 9, y: base + 4, class: "tick" }, times));
+  const label = times ? `${times}: ${text}` : text; // what is seen is said
   return top.href
-    ? svg("a", { href: top.href, "aria-label": text }, ...content)
-    : svg("g", { role: "img", "aria-label": text }, ...content);
+    ? svg("a", { href: top.href, "aria-label": label }, ...content)
+    : svg("g", { role: "img", "aria-label": label }, ...content);
 }
 
 function drawBar(item, base, place, left, width) {

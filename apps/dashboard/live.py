@@ -114,6 +114,8 @@ class Hub:
         self.feed: asyncio.Task[None] | None = None
         self.past = Past()
         self._subscribed = asyncio.Event()
+        self._deaf = False
+        """Whether pages were greeted that could not hear yet."""
 
     def join(self, listener: Listener) -> None:
         """Starts the subscription with the first listener."""
@@ -124,8 +126,10 @@ class Hub:
 
     async def ready(self) -> None:
         """Returns once whoever joined hears of changes; while Valkey is away, after READY_S."""
-        with suppress(TimeoutError):
+        try:
             await asyncio.wait_for(self._subscribed.wait(), READY_S)
+        except TimeoutError:
+            self._deaf = True
 
     def leave(self, listener: Listener) -> None:
         """Ends the subscription some time after the last listener: who goes from page to page
@@ -169,13 +173,14 @@ class Hub:
 
     def _heard(self, message: dict[str, Any]) -> None:
         """A subscription that is not the first follows on one that broke, be it mended here or by
-        the client: what was said in between nobody knows."""
+        the client: what was said in between nobody knows, nor what was before a late first one."""
         if message["type"] == "message":
             self._tell(message)
         elif message["type"] == "subscribe":
             self.past = Past()
-            if self._subscribed.is_set():
+            if self._subscribed.is_set() or self._deaf:
                 self._missed()
+            self._deaf = False
             self._subscribed.set()
 
     def _missed(self) -> None:

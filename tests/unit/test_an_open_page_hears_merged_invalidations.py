@@ -76,6 +76,21 @@ def test_a_page_is_greeted_while_valkey_is_away(hub, monkeypatch):
     assert b"event: hello\n" in asyncio.run(first())
 
 
+def test_a_page_that_was_greeted_too_early_looks_again(hub, monkeypatch):
+    monkeypatch.setattr(live, "READY_S", 0.01)
+    page = listener("a")
+    hub.listeners = {page}
+
+    async def greeted():
+        stream = live._stream(page)
+        await anext(stream)
+        hub._heard({"type": "subscribe"})
+        await stream.aclose()
+
+    asyncio.run(greeted())
+    assert page.take()["what"] == ["everything"]
+
+
 def test_the_stream_greets_then_tells(subscribed):
     async def first_two():
         page = listener("a")

@@ -176,6 +176,13 @@ def test_who_is_in_no_group_does_not_come_in(client, trip, groups):
     assert arrived(client) is None
 
 
+def test_who_is_in_no_group_does_not_learn_which_addresses_are_known_here(client, trip):
+    known()
+    trip.provider.person |= {"email_verified": False, "groups": []}
+    answer = said(trip(groups=GROUPS))
+    assert "Your groups may not sign in" in answer and "verified" not in answer
+
+
 def test_the_last_administrator_stays_one(client, trip):
     ada = known(role=Role.ADMIN)
     trip(groups={Role.VIEWER: frozenset("*")})

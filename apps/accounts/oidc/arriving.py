@@ -25,10 +25,10 @@ def arrive(claims: Claims, provider: Provider, address: str) -> User:
 def _arrived(claims: Claims, provider: Provider, address: str) -> User:
     people_store.one_at_a_time()
     admins = people_store.hold_admins()
+    role = role_of(claims.groups, provider)  # first: nobody else learns which addresses are known
     lastgood, user = SYSTEM.at(address), _known(claims, provider)
     if user is not None and not user.is_active:
         raise Denied(Denial.SHUT_OUT)
-    role = role_of(claims.groups, provider)
     if user is None:
         user = _made(claims, provider, role or Role.VIEWER, lastgood)
     elif role is not None:

@@ -13,7 +13,7 @@ from apps.api.lookup import run_of
 from apps.core.clock import now_ns
 from apps.rollbacks import planning
 from apps.rollbacks.advising import UNITS, adviser
-from apps.rollbacks.domain.goodput import Goodput, Part, account
+from apps.rollbacks.domain.goodput import Part, account
 
 router = Router(auth=needs("read"))
 MAX_DAYS = 365
@@ -104,6 +104,7 @@ def get_goodput(
     run, until_ns = run_of(key), now_ns()
     since_ns = None if days is None else until_ns - days * _DAY_NS
     found = planning.run_time(run, until_ns)
+    gpus = found.measured.gpus
     goodput = found.goodput if since_ns is None else account(found.stretches, since_ns, until_ns)
     return {
         "run": run.key,
@@ -113,14 +114,10 @@ def get_goodput(
         "ratio": goodput.ratio,
         "wall_s": goodput.wall_s,
         "parts": {part.value: goodput.of(part) for part in Part},
-        **_gpu_hours(goodput, found.measured.gpus),
+        "gpus": gpus,
+        "gpu_hours": goodput.gpu_hours(gpus),
+        "lost_gpu_hours": goodput.lost_gpu_hours(gpus),
     }
-
-
-def _gpu_hours(goodput: Goodput, gpus: int | None) -> dict[str, Any]:
-    hours = goodput.wall_s / 3_600 * gpus if gpus else None
-    lost = None if hours is None or goodput.ratio is None else hours * (1 - goodput.ratio)
-    return {"gpus": gpus, "gpu_hours": hours, "lost_gpu_hours": lost}
 
 
 @router.get(

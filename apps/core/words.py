@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 MAX_WHOLE = 2**63 - 1
 """The largest whole number that Postgres holds."""
@@ -13,10 +14,16 @@ def whole(text: str, most: int = MAX_WHOLE) -> int | None:
 
     "²" and digits of other scripts are digits to `str.isdigit`, not here.
     """
-    if not (text.isascii() and text.isdigit() and len(text) < 20):
+    longest = len(str(max(most, MAX_WHOLE)))
+    if not (text.isascii() and text.isdigit() and len(text) <= longest):
         return None
     value = int(text)
     return value if value <= most else None
+
+
+def wholes(texts: Iterable[str]) -> list[int]:
+    """The whole numbers that texts say, in their order; what says none is left out."""
+    return [value for text in texts if (value := whole(text)) is not None]
 
 
 def number(value: float | str | None) -> str:

@@ -18,7 +18,7 @@ from apps.alerts.rules import History
 from apps.alerts.rules_store import RuleInfo
 from apps.alerts.store import Delivery
 from apps.core.records import FindingSeverity
-from apps.core.words import duration, whole
+from apps.core.words import duration, wholes
 from apps.incidents import store as incidents
 from apps.incidents.domain.incident import IncidentInfo
 
@@ -167,7 +167,6 @@ def told(incident: IncidentInfo) -> dict[str, Any]:
 
 def rule_of(form: QueryDict, number: int) -> Rule:
     """The rule of a form; `rulebook.checked` judges it."""
-    chosen = [whole(text) for text in form.getlist("channels")[:500]]
     return Rule(
         id=number,
         name=form.get("name", ""),
@@ -176,7 +175,7 @@ def rule_of(form: QueryDict, number: int) -> Rule:
         project=form.get("project", ""),
         tag=form.get("tag", ""),
         owner=form.get("owner", ""),
-        channels=tuple(number for number in chosen if number is not None),
+        channels=tuple(wholes(form.getlist("channels")[:500])),
         everybody=form.get("everybody") == "yes",
         enabled=form.get("enabled") == "yes",
     )

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST
 from apps.accounts.records import Actor
 from apps.core import live
 from apps.core.errors import AppError
-from apps.core.words import whole
+from apps.core.words import wholes
 from apps.dashboard.access import actor, operating
 from apps.dashboard.incident_filter import filter_of, place_of
 from apps.dashboard.views_incident_acts import done
@@ -59,8 +59,7 @@ def act(request: HttpRequest, what: str) -> HttpResponse:
 
 def chosen_in(asked: QueryDict) -> list[int]:
     """The incidents whose boxes are ticked; what is no number is none."""
-    numbers = (whole(text) for text in asked.getlist("chosen")[:MOST])
-    return sorted({number for number in numbers if number is not None})
+    return sorted(set(wholes(asked.getlist("chosen")[:MOST])))
 
 
 def _do(what: str, chosen: list[int], who: Actor, form: QueryDict) -> _Outcome:

@@ -17,7 +17,7 @@ from apps.accounts.records import Person, Role
 from apps.accounts.services import LINK_LIFE
 from apps.accounts.store import tokens_made_by
 from apps.core.errors import AppError, status_of
-from apps.core.words import many, whole
+from apps.core.words import many, wholes
 from apps.dashboard.access import actor, administering, may_administer
 from apps.dashboard.roles import ROLE_WORDS
 
@@ -97,7 +97,7 @@ def tokens(request: HttpRequest, number: int) -> HttpResponse:
 
 def _chosen(request: HttpRequest) -> set[int]:
     """The tokens ticked in a form; what is no number is none."""
-    return {int(text) for text in request.POST.getlist("token") if whole(text) is not None}
+    return set(wholes(request.POST.getlist("token")))
 
 
 @require_POST

@@ -62,12 +62,11 @@ class _Member:
 
     @property
     def gpu_h(self) -> float | None:
-        return self.goodput.wall_s / 3_600 * self.gpus if self.gpus else None
+        return self.goodput.gpu_hours(self.gpus)
 
     @property
     def lost_gpu_h(self) -> float | None:
-        whole, ratio = self.gpu_h, self.goodput.ratio
-        return None if whole is None or ratio is None else whole * (1 - ratio)
+        return self.goodput.lost_gpu_hours(self.gpus)
 
 
 @require_safe

@@ -12,7 +12,7 @@ from apps.core.words import whole
 
 SOURCES = ("attempt", "state", "incident", "event")
 """Of lines of one time that of the last source here counts as the newest."""
-_MAX_KEY = 2**128
+_MAX_KEY = 2**128 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +55,7 @@ def mark_of(text: str) -> Mark | None:
     if at_ns is None or not rest:
         return None if at_ns is None else Mark(at_ns)
     source, *numbers = rest
-    key = [_key(number) for number in numbers]
+    key = [whole(number, _MAX_KEY) for number in numbers]
     if source not in SOURCES or len(key) != 2 or None in key:
         return None
     return Mark(at_ns, source, (key[0] or 0, key[1] or 0))
-
-
-def _key(text: str) -> int | None:
-    if not (text.isascii() and text.isdigit() and len(text) < 40):
-        return None
-    number = int(text)
-    return number if number < _MAX_KEY else None

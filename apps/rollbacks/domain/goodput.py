@@ -93,6 +93,15 @@ class Goodput:
         """Seconds of one category."""
         return self.seconds.get(part, 0.0)
 
+    def gpu_hours(self, gpus: int | None) -> float | None:
+        """What the wall time takes of so many GPUs; None while those are not known."""
+        return self.wall_s / 3_600 * gpus if gpus else None
+
+    def lost_gpu_hours(self, gpus: int | None) -> float | None:
+        """Those of them that were no progress; None also before anything was seen."""
+        hours, ratio = self.gpu_hours(gpus), self.ratio
+        return None if hours is None or ratio is None else hours * (1 - ratio)
+
 
 def stretches(launches: Sequence[Launch], saves: Iterable[SavePause], now_ns: int) -> list[Stretch]:
     """The wall clock from the first start to now, or to the end of the last attempt, without gaps.
